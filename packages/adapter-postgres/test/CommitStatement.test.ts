@@ -39,7 +39,7 @@ const started = () => {
     template: { id: template.id, components: [] }
   })
   return Result.getOrThrow(start(
-    { channel: Option.some(channel), template: Result.succeed(template), threads: [], contact: unmatched },
+    { channel: Option.some(channel), template: Result.succeed(template), identities: [], contact: unmatched },
     member_id,
     input,
     { now: Fixtures.noon, uuid: () => uuid(next++) }

@@ -18,12 +18,12 @@ import { World } from "../world/World.ts"
 /** Returns a conversation with the current columns of its channel, contact and identity. */
 export const toRow =
   (tables: Table.Tables, organization_id: OrganizationId) =>
-  (thread: Table.Row<ConversationColumns>): ConversationRow => {
-    const channel = Option.getOrThrow(Table.get(tables, ChannelRows, organization_id, thread.channel_id))
-    const contact = Option.getOrThrow(Table.get(tables, ContactRows, organization_id, thread.contact_id))
-    const identity = Option.getOrThrow(Table.get(tables, IdentityRows, organization_id, thread.identity_id))
+  (conversation: Table.Row<ConversationColumns>): ConversationRow => {
+    const channel = Option.getOrThrow(Table.get(tables, ChannelRows, organization_id, conversation.channel_id))
+    const contact = Option.getOrThrow(Table.get(tables, ContactRows, organization_id, conversation.contact_id))
+    const identity = Option.getOrThrow(Table.get(tables, IdentityRows, organization_id, conversation.identity_id))
     return {
-      ...thread,
+      ...conversation,
       channel_type: channel.type,
       ...Struct.pick(contact, ["first_name", "last_name"]),
       ...Struct.pick(identity, ["display_name", "external_id", "username"])
@@ -32,12 +32,12 @@ export const toRow =
 
 const passes =
   ({ assigned_user_id, channel_id, contact_id, status, unassigned }: ConversationFilters) =>
-  (thread: ConversationColumns): boolean =>
-    (status === null || thread.status === status) &&
-    (assigned_user_id === null || thread.assigned_user_id === assigned_user_id) &&
-    (unassigned === null || thread.assigned_user_id === null) &&
-    (contact_id === null || thread.contact_id === contact_id) &&
-    (channel_id === null || thread.channel_id === channel_id)
+  (conversation: ConversationColumns): boolean =>
+    (status === null || conversation.status === status) &&
+    (assigned_user_id === null || conversation.assigned_user_id === assigned_user_id) &&
+    (unassigned === null || conversation.assigned_user_id === null) &&
+    (contact_id === null || conversation.contact_id === contact_id) &&
+    (channel_id === null || conversation.channel_id === channel_id)
 
 /** Layer that keeps conversations in the in-memory world. */
 export const layer = Layer.effect(
@@ -53,10 +53,10 @@ export const layer = Layer.effect(
           page(
             Table.all(tables, ConversationRows, organization_id).filter(passes(filters)),
             request,
-            (thread) => ({ at: thread.last_activity_at, id: thread.id })
+            (conversation) => ({ at: conversation.last_activity_at, id: conversation.id })
           ).map(toRow(tables, organization_id))
         ),
-      findThreads: (organization_id, channel, network_ids) =>
+      identify: (organization_id, channel, network_ids) =>
         read(({ tables }) =>
           identify(tables, organization_id, channel.type, network_ids).map((identified) => {
             const owned = Table.findByUnique(

@@ -18,8 +18,8 @@ import { toRow } from "./Conversations.ts"
 
 const decoder = new TextDecoder()
 
-const threadsOf = (tables: Table.Tables, owner: OrganizationId, contact_id: ContactId) =>
-  Table.all(tables, ConversationRows, owner).filter((thread) => thread.contact_id === contact_id)
+const conversationsOf = (tables: Table.Tables, owner: OrganizationId, contact_id: ContactId) =>
+  Table.all(tables, ConversationRows, owner).filter((conversation) => conversation.contact_id === contact_id)
 
 /** Removes the records of each request with a response that contains the contact's ID. An equal request is another one. */
 const eraseRecords = (tables: Table.Tables, owner: OrganizationId, contact_id: ContactId): Table.Tables => {
@@ -43,7 +43,7 @@ const eraseResources = (tables: Table.Tables, owner: OrganizationId, contact_id:
 
 /** Erases the responses to the events that name the contact or one of its conversations. */
 const eraseResponses = (tables: Table.Tables, owner: OrganizationId, contact_id: ContactId): Table.Tables => {
-  const names = [contact_id, ...threadsOf(tables, owner, contact_id).map(({ id }) => id)]
+  const names = [contact_id, ...conversationsOf(tables, owner, contact_id).map(({ id }) => id)]
   const events = new Set(
     Table.all(tables, EventRows, owner).flatMap(({ body, id }) => names.some((name) => body.includes(name)) ? [id] : [])
   )
@@ -112,7 +112,7 @@ export const layer = Layer.effect(
       networkIds: (organization_id, contact_id) =>
         read(({ tables }) => networkIdsOf(tables, organization_id, contact_id)),
       conversations: (organization_id, contact_id) =>
-        read(({ tables }) => threadsOf(tables, organization_id, contact_id).map(toRow(tables, organization_id))),
+        read(({ tables }) => conversationsOf(tables, organization_id, contact_id).map(toRow(tables, organization_id))),
       sends: (organization_id, conversation_id, request) =>
         read(({ tables }) =>
           page(

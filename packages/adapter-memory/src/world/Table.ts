@@ -23,7 +23,7 @@ export type Row<Columns> = Columns & Stored
 /** Declares a table that only this store has, and that no change of core writes. */
 export const privateTable =
   <Columns extends object>(name: string) => <const KeyColumn extends keyof Columns & string>(key: KeyColumn) =>
-    Changes.rowsOf<Columns, KeyColumn>({
+    Changes.tableChanges<Columns, KeyColumn>({
       name,
       key: { [key]: "text" },
       columns: {},

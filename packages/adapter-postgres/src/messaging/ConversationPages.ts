@@ -6,7 +6,7 @@ import type { SqlClient, Statement } from "effect/sql"
 import { startOf } from "../database/Columns.ts"
 
 /** Selects a column, or all, of a contact's conversations, by the unique key of channel and identity. */
-export const threadsOf = (
+export const conversationsOf = (
   sql: SqlClient.SqlClient,
   organization_id: OrganizationId,
   contact_id: ContactId,
@@ -73,7 +73,7 @@ const pageOf = (sql: SqlClient.SqlClient, selected: Selected) => {
   const onChannel = (column: string) => channel_id === null ? [] : [sql`${sql.literal(column)} = ${channel_id}`]
   if (contact_id !== null) {
     // `OFFSET 0` keeps the planner from reading the index in the list's order.
-    const ofContact = sql`(${threadsOf(sql, organization_id, contact_id, "*")} OFFSET 0)`
+    const ofContact = sql`(${conversationsOf(sql, organization_id, contact_id, "*")} OFFSET 0)`
     return sql`(${selectFrom(sql, selected, ofContact, "", onChannel("conversation.channel_id"))})`
   }
   if (assigned_user_id === null && unassigned === null) {

@@ -46,7 +46,7 @@ const Row = Schema.Struct({ ...columns, ...timesOf(At) })
 /** Decodes conversations with the columns of `select_conversations`. */
 export const conversations = rows(Row)
 
-const threads = rows(Schema.Struct({
+const identities = rows(Schema.Struct({
   ...Known.fields,
   conversation: Schema.NullOr(Schema.Struct({ ...columns, ...timesOf(Timestamp) }))
 }))
@@ -61,7 +61,7 @@ const sources: Readonly<Record<string, string>> = {
   username: "identity.username"
 }
 
-/** The same columns for a thread that is looked up by the type of its channel. */
+/** The same columns for a conversation that is looked up by the type of its channel. */
 const joinedPairs = Object.entries({ ...sources, channel_type: "key.channel_type" })
   .map(([column, source]) => `'${column}', ${source}`).join(", ")
 
@@ -89,7 +89,7 @@ export const layer = Layer.effect(
       decode: conversations
     })
 
-    const findThread = StatementBatcher.makeByKey(sql, {
+    const identifyOne = StatementBatcher.makeByKey(sql, {
       key: { organization_id: "uuid", channel_id: "uuid", channel_type: "text", network_id: "text" },
       select: `
         SELECT ${known_columns},
@@ -103,7 +103,7 @@ export const layer = Layer.effect(
           AND conversation.channel_id = key.channel_id AND conversation.identity_id = identity.id
         WHERE identity_name.organization_id = key.organization_id AND identity_name.channel_type = key.channel_type
           AND identity_name.name = key.network_id`,
-      decode: threads
+      decode: identities
     })
 
     return ConversationStore.of({
@@ -116,11 +116,11 @@ export const layer = Layer.effect(
           ORDER BY conversation.last_activity_at DESC, conversation.id DESC
           LIMIT ${page.size}
         `)),
-      findThreads: (organization_id, { id, type }, network_ids) =>
+      identify: (organization_id, { id, type }, network_ids) =>
         Effect.map(
           Effect.forEach(
             network_ids,
-            (network_id) => findThread({ organization_id, channel_id: id, channel_type: type, network_id }),
+            (network_id) => identifyOne({ organization_id, channel_id: id, channel_type: type, network_id }),
             concurrently
           ),
           Array.getSomes

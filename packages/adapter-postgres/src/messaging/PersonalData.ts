@@ -10,7 +10,7 @@ import { columnsOf, startOf } from "../database/Columns.ts"
 import { rows, run } from "../database/Rows.ts"
 import { unlimited } from "../database/Unlimited.ts"
 import { withoutResources } from "../webhooks/Events.ts"
-import { threadsOf } from "./ConversationPages.ts"
+import { conversationsOf } from "./ConversationPages.ts"
 import { conversations, select_conversations } from "./Conversations.ts"
 import { SendRow } from "./Sends.ts"
 
@@ -51,7 +51,7 @@ const copiesErased = (sql: SqlClient.SqlClient, organization_id: OrganizationId,
     WHERE organization_id = ${organization_id} AND (response_body IS NOT NULL OR status = 'pending') AND event_id IN (
       SELECT event.id
       FROM webhook_events event
-      JOIN (${threadsOf(sql, organization_id, contact_id)} UNION SELECT ${contact_id}::uuid) named
+      JOIN (${conversationsOf(sql, organization_id, contact_id)} UNION SELECT ${contact_id}::uuid) named
         ON position(named.id::text IN event.body) > 0
       WHERE event.organization_id = ${organization_id}
     )
@@ -102,7 +102,7 @@ export const layer = Layer.effect(
         conversations(sql`
           ${sql.literal(select_conversations)}
           WHERE conversation.organization_id = ${organization_id}
-            AND conversation.id IN (${threadsOf(sql, organization_id, contact_id)})
+            AND conversation.id IN (${conversationsOf(sql, organization_id, contact_id)})
         `),
       sends: (organization_id, conversation_id, page) => {
         const { at, id } = startOf(page)

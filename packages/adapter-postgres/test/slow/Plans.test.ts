@@ -74,7 +74,7 @@ const lookups: Readonly<Record<string, Effect.Effect<unknown, unknown, Services>
     store.identify(Crowd.large, "phone_messaging", ["person-10058", "person-1022", "nobody"])
   ),
   "the conversations of names": ConversationStore.use((store) =>
-    store.findThreads(Crowd.large, { id: channel, type: "phone_messaging" }, ["person-10058", "person-1022", "nobody"])
+    store.identify(Crowd.large, { id: channel, type: "phone_messaging" }, ["person-10058", "person-1022", "nobody"])
   ),
   "a conversation": ConversationStore.use((store) => store.find(Crowd.large, conversation)),
   "a message": MessageStore.use((store) => store.find(Crowd.large, conversation, message)),

@@ -227,8 +227,8 @@ const threads = (it: It) => {
       const alone = yield* Fixtures.identity(ours, contact_id, { external_id: "alone" }, ["alias"])
       const network_ids = ["unknown", "alias", external_id, "alone"]
       const shown = Effect.fnUntraced(function*(on: Pick<typeof channel, "id" | "type">, organization_id = ours) {
-        const threads = yield* store.findThreads(organization_id, on, network_ids)
-        return threads.map(({ contact, conversation, identity, network_id }) => [
+        const identities = yield* store.identify(organization_id, on, network_ids)
+        return identities.map(({ contact, conversation, identity, network_id }) => [
           network_id,
           identity.id,
           contact.id,
@@ -240,8 +240,8 @@ const threads = (it: It) => {
       const last = ["alone", alone.id, contact_id, 2, null]
       const owner = [external_id, identity_id, contact_id, 2]
       assert.deepStrictEqual(yield* shown(channel), [aliased, [...owner, [conversation_id, "open", 1]], last])
-      const [, thread] = yield* store.findThreads(ours, channel, network_ids)
-      assert.deepStrictEqual(thread?.conversation, yield* find(ours, conversation_id))
+      const [, known] = yield* store.identify(ours, channel, network_ids)
+      assert.deepStrictEqual(known?.conversation, yield* find(ours, conversation_id))
       yield* Fixtures.mustCommit(
         ours,
         ConversationRows.update({ id: conversation_id, version: 1 }, { status: "closed", closed_at: afterNoon(1) })

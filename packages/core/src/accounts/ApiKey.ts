@@ -37,7 +37,7 @@ export interface ApiKeyColumns extends ApiKey {
   readonly digest: string
 }
 
-export const ApiKeyRows = Changes.rows<ApiKeyColumns>()({
+export const ApiKeyRows = Changes.declareTable<ApiKeyColumns>()({
   name: "api_keys",
   key: { id: "uuid" },
   columns: {

@@ -45,7 +45,7 @@ export interface MemberColumns extends Member {
   readonly left_at: Timestamp | null
 }
 
-export const MemberRows = Changes.rows<MemberColumns>()({
+export const MemberRows = Changes.declareTable<MemberColumns>()({
   name: "members",
   key: { id: "uuid" },
   columns: {

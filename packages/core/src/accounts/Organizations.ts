@@ -33,7 +33,7 @@ export interface OrganizationRow extends Organization {
  * two concurrent commits that both add the last allowed row, the second one conflicts, because the version has changed,
  * and is decided again.
  */
-export const OrganizationRows = Changes.rows<Organization>()({
+export const OrganizationRows = Changes.declareTable<Organization>()({
   name: "organizations",
   key: { id: "uuid" },
   columns: {

@@ -57,7 +57,7 @@ export interface OwnedAccount {
   readonly account: ChannelAccountColumns
 }
 
-export const ChannelAccountRows = Changes.rows<ChannelAccountColumns>()({
+export const ChannelAccountRows = Changes.declareTable<ChannelAccountColumns>()({
   name: "channel_accounts",
   key: { channel_id: "uuid" },
   columns: {

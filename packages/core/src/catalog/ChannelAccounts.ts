@@ -77,7 +77,11 @@ const connectAccount = (
 const isOther = (taker: Option.Option<OwnedAccount>, id: ChannelId): boolean =>
   Option.isSome(taker) && taker.value.account.channel_id !== id
 
-/** Sets the token of a channel, and its account's IDs if they are given, and resumes it. A channel without an account gets one. */
+/**
+ * Sets the token of a channel, and its account's IDs if they are given, and resumes it.
+ *
+ * A channel without an account gets one.
+ */
 export const setToken = (
   { account, channel, taker }: {
     readonly channel: Option.Option<Channel>
@@ -130,14 +134,12 @@ export class ChannelAccountStore extends Context.Service<
 
 // ---------------------------------------------------------- operations
 
-/** Makes the function that encrypts the token of a channel. */
 const makeSeal = Effect.map(
   Secrets,
   ({ seal }) => (organization_id: OrganizationId, id: ChannelId, token: ChannelToken) =>
     seal(tokenContext(organization_id, id), Redacted.value(token))
 )
 
-/** Makes the operation that connects a channel with its account. */
 const makeConnect = Effect.gen(function*() {
   const channels = yield* ChannelStore
   const { runAudited } = yield* Decide
@@ -161,7 +163,6 @@ const makeConnect = Effect.gen(function*() {
   )
 })
 
-/** Makes the operation that sets the token of a channel. */
 const makeSetToken = Effect.gen(function*() {
   const channels = yield* ChannelStore
   const { runAudited } = yield* Decide

@@ -39,7 +39,7 @@ export interface ChannelHoldRow extends ChannelHold {
   readonly version: Changes.Version
 }
 
-export const ChannelHoldRows = Changes.rows<ChannelHold>()({
+export const ChannelHoldRows = Changes.declareTable<ChannelHold>()({
   name: "channel_holds",
   key: { channel_id: "uuid" },
   columns: {
@@ -58,7 +58,11 @@ export const ChannelHoldRows = Changes.rows<ChannelHold>()({
 const throttle_seconds_max = 8
 /** The longest time that a network may ask for: the same as the maximum wait of a send. */
 const asked_seconds_max = 86_400
-/** After a throttle, the waiting sends are spread over 4 seconds. The time doubles with each throttle that follows closely, up to 256 seconds. */
+/**
+ * After a throttle, the waiting sends are spread over 4 seconds.
+ *
+ * The time doubles with each throttle that follows closely, up to 256 seconds.
+ */
 const spread_seconds_min = 4
 const level_max = 6
 /** A throttle follows the last one closely if it comes within a minute after the waiting sends were due again. */

@@ -44,7 +44,7 @@ export const ConnectChannel = Schema.Struct({
 }).pipe(Schema.brand("ConnectChannel"))
 export interface ConnectChannel extends Schema.Schema.Type<typeof ConnectChannel> {}
 
-export const ChannelRows = Changes.rows<Channel>()({
+export const ChannelRows = Changes.declareTable<Channel>()({
   name: "channels",
   key: { id: "uuid" },
   columns: {

@@ -43,7 +43,7 @@ export const CreateContactField = Schema.Struct({
 }).pipe(Schema.brand("CreateContactField"))
 export interface CreateContactField extends Schema.Schema.Type<typeof CreateContactField> {}
 
-export const ContactFieldRows = Changes.rows<ContactField>()({
+export const ContactFieldRows = Changes.declareTable<ContactField>()({
   name: "contact_fields",
   key: { id: "uuid" },
   columns: {

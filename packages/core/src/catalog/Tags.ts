@@ -55,7 +55,7 @@ export interface TagColumns extends Tag {
   readonly name_key: string
 }
 
-export const TagRows = Changes.rows<TagColumns>()({
+export const TagRows = Changes.declareTable<TagColumns>()({
   name: "tags",
   key: { id: "uuid" },
   columns: {

@@ -66,7 +66,7 @@ export const expectOwners = ({ owners }: References): Changes.Changes =>
 /** Returns a contact without the version that it was loaded with. */
 const withoutVersion = ({ version: _version, ...contact }: Contact & Partial<LoadedContact>): Contact => contact
 
-const subjectOf = (contact: Contact): Events.Subject<"contact"> => ({
+const resourceOf = (contact: Contact): Events.NamedResource<"contact"> => ({
   name: "contact",
   value: contact,
   contact_id: contact.id,
@@ -77,7 +77,7 @@ const subjectOf = (contact: Contact): Events.Subject<"contact"> => ({
 export const addContact = (contact: Contact, context: DecisionContext): Changes.Changes =>
   Changes.all(
     insertContact(contact),
-    Changes.raise(Events.make("contact.created", { contact_id: contact.id }, context, subjectOf(contact)))
+    Changes.raise(Events.make("contact.created", { contact_id: contact.id }, context, resourceOf(contact)))
   )
 
 /** Raises `contact.updated` with the names of the changed fields, if there are any. `contact` is the contact after the change. */
@@ -93,7 +93,7 @@ export const raiseUpdated = (
         "contact.updated",
         { contact_id: contact.id, changed_fields },
         context,
-        subjectOf(withoutVersion(contact))
+        resourceOf(withoutVersion(contact))
       )
     )
 
@@ -139,7 +139,11 @@ export const create = (
 export const current = (found: Option.Option<LoadedContact>): Result.Result<Contact, ContactNotFound> =>
   Result.map(Result.fromOption(found, () => new ContactNotFound()), withoutVersion)
 
-/** Sets the given fields of a contact. Custom fields that are not given keep their values; tags are replaced, or added and removed. */
+/**
+ * Sets the given fields of a contact.
+ *
+ * Custom fields that are not given keep their values; tags are replaced, or added and removed.
+ */
 export const update = resultFunction(
   function*(
     found: Option.Option<LoadedContact>,

@@ -25,7 +25,7 @@ export * from "./ContactNetworkIds.ts"
 
 // ---------------------------------------------------------------- data
 
-export const IdentityRows = Changes.rows<Omit<IdentityRow, "version">>()({
+export const IdentityRows = Changes.declareTable<Omit<IdentityRow, "version">>()({
   name: "identities",
   key: { id: "uuid" },
   columns: {
@@ -74,11 +74,18 @@ const updateProfile = (
     setIdentities(contact, withIdentity(contact, identity, set), context)
   )
 
-/** Returns whether the network provides the number of a person for the first time. Until then, the `external_id` is another ID. */
+/**
+ * Returns whether the network provides the number of a person for the first time.
+ *
+ * Until then, the `external_id` is another ID.
+ */
 const hasFirstNumber = ({ external_id }: Identity, person: Person): boolean =>
   person.phone !== null && Option.isSome(numberOf(person.external_id)) && Option.isNone(numberOf(external_id))
 
-/** Returns whether a person has other names than those stored, or a number for the first time, so that their contact must be loaded. */
+/**
+ * Returns whether a person has other names than those stored, or a number for the first time, so that their contact
+ * must be loaded.
+ */
 export const isNewToContact = ({ identity }: KnownIdentity, person: Person): boolean =>
   Object.keys(newProfile(identity, person)).length > 0 || hasFirstNumber(identity, person)
 

@@ -16,7 +16,7 @@ export interface IdentityNetworkId {
   readonly identity_id: IdentityId
 }
 
-export const IdentityNetworkIdRows = Changes.rows<IdentityNetworkId>()({
+export const IdentityNetworkIdRows = Changes.declareTable<IdentityNetworkId>()({
   name: "identity_names",
   key: { channel_type: "text", name: "text" },
   columns: {

@@ -113,7 +113,7 @@ export const makeLoadReferences = Effect.gen(function*() {
       new Set(contacts.flatMap((input) => tagParams.flatMap((param) => input[param] ?? [])))
     )
     const hasValues = contacts.some(({ custom_values }) => Object.keys(custom_values ?? {}).length > 0)
-    // Concurrency starts a fiber for each read, which a single one does not need.
+    // A single read needs no fiber.
     const reads = [owner_ids.length > 0, hasValues, tag_ids.length > 0].filter((isNeeded) => isNeeded).length
     const { fields, owners, tags } = yield* Effect.all({
       owners: Effect.forEach(owner_ids, (id) => members.find(organization_id, id), concurrently),

@@ -14,7 +14,7 @@ interface SearchColumns {
 /** The columns of a contact. Its row includes the texts by which it is found, and copies of its identities and tags. */
 export interface ContactColumns extends Contact, SearchColumns {}
 
-export const ContactRows = Changes.rows<ContactColumns>()({
+export const ContactRows = Changes.declareTable<ContactColumns>()({
   name: "contacts",
   key: { id: "uuid" },
   columns: {

@@ -96,7 +96,11 @@ export const searchText = (contact: Searched): string =>
     .flatMap((part) => part === null ? [] : foldCase(part))
     .join(separator)
 
-/** Returns a query without the separators of a phone number. A complete number with `+` or `00` is in its canonical form first. */
+/**
+ * Returns a query without the separators of a phone number.
+ *
+ * A complete number with `+` or `00` is in its canonical form first.
+ */
 const withoutSeparators = (query: string): string => {
   const number = /^\s*(?:\+|00)/.test(query) ? canonical(query) : Option.none()
   return Option.getOrElse(number, () => query).replace(/[\s()\-./+]/gu, "")

@@ -170,7 +170,6 @@ type Unfinished = IdempotencyConflict | RequestProcessing
 const isUnfinished = (error: Unfinished | UpsertRejection): error is Unfinished =>
   error._tag === "IdempotencyConflict" || error._tag === "RequestProcessing"
 
-/** Makes the function that upserts one contact. */
 const makeUpsertOne = Effect.gen(function*() {
   const findMatch = yield* makeFindMatch
   const loadReferences = yield* makeLoadReferences

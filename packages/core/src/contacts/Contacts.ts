@@ -45,10 +45,9 @@ export * from "./ContactSearch.ts"
 
 const positionOf = ({ id, updated_at }: Contact): Position => ({ at: updated_at, id })
 
-/** Returns how many characters the long texts of a contact have in JSON. Texts that are too short to matter are counted without escapes. */
+/** Returns how long the long texts of a contact are in JSON. Texts that are too short to matter are counted without escapes. */
 const charsOf = ({ custom_values, notes }: Contact): number => {
   let count = notes?.length ?? 0
-  // A loop, because a list of entries for each contact of a page costs more.
   for (const key in custom_values) count += key.length + (custom_values[key]?.length ?? 0)
   const isShort = 6 * count < limits.page_chars_max / limits.page_size_max
   return isShort ? count : JSON.stringify([custom_values, notes]).length
@@ -107,7 +106,6 @@ export class ContactStore extends Context.Service<ContactStore, {
 
 // ---------------------------------------------------------- operations
 
-/** Makes the operation that lists contacts. */
 const makeList = Effect.gen(function*() {
   const cursors = yield* Cursors
   const store = yield* ContactStore

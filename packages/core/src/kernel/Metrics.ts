@@ -1,7 +1,10 @@
 /** The metrics of core. No label contains personal data: no name, phone number or text. */
 import { Metric } from "effect"
 
-/** `outcome`: accepted, rejected, busy (certainly nothing sent), held (the channel cannot be used), unknown (the response was lost); `reason`: the failure reason, or none. */
+/**
+ * `outcome`: accepted, rejected, busy (certainly nothing sent), held (the channel cannot be used), unknown (the
+ * response was lost); `reason`: the failure reason, or none.
+ */
 export const send_attempts = Metric.counter("messaging_crm_send_attempts_total", {
   description: "Attempts to send a message through the provider, by outcome.",
   incremental: true

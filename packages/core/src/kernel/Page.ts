@@ -89,7 +89,7 @@ export class Cursors extends Context.Service<Cursors, {
       /** Writes what `Cursor` reads. */
       const issue = (list: string, scope: string, { at, id }: Position) => {
         const body = encodeBase64Url(JSON.stringify([list, scope, DateTime.formatIso(at), id]))
-        // Joined, because `JSON.stringify` of Node 26 takes three times as long for a page with a text made by a template.
+        // Joined for speed (docs/performance.md, Constructs of core).
         return Effect.map(secrets.sign("cursor", body), (signature) => [body, signature].join("."))
       }
 

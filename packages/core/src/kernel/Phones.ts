@@ -1,3 +1,4 @@
+/** Phones: the canonical form of a phone number, by which people are recognized (contract §8.2). */
 import { Effect, Option, Schema, SchemaGetter, SchemaIssue } from "effect"
 import { parsePhoneNumberFromString } from "libphonenumber-js/min"
 import { limits } from "./Limits.ts"

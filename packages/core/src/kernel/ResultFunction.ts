@@ -3,8 +3,7 @@ import { Result } from "effect"
 /**
  * Makes a function that returns a `Result` from a generator function, as `Effect.fnUntraced` does for effects.
  *
- * `Result.gen` in a function would declare a generator function for each call. The runtime frees each of these, and all
- * that it refers to, only after a long time.
+ * A decision uses it instead of `Result.gen`, which costs memory (docs/performance.md, Constructs of core).
  */
 export const resultFunction =
   <Arguments extends ReadonlyArray<unknown>, Yielded extends Result.Result<unknown, unknown>, A>(

@@ -1,3 +1,4 @@
+/** Secrets: keys derived from the root keys, to encrypt what is stored, to sign cursors and links, and to compute digests. */
 import { Cache, Context, Data, Effect, Layer, Option, Redacted, Schema } from "effect"
 import { type Cipher, Ciphers } from "./Ciphers.ts"
 import { Digests, hex } from "./Digests.ts"

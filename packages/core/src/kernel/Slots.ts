@@ -51,6 +51,8 @@ export const make = <Key>(slots: number) => {
         const isFree = heldBy(key) < free
         waiting.add(waiter)
         if (isFree) grant(waiter)
+        // Whether the request still waits tells who came first, the timeout or the slot: a slot can be granted after the
+        // wait has ended and before this fiber continues. An interrupted request that was granted a slot has to release it.
         const leave = Effect.suspend(() => waiting.delete(waiter) ? Effect.void : release(key))
         const run = Effect.suspend(() =>
           waiting.delete(waiter)

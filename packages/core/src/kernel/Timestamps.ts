@@ -16,7 +16,7 @@ export type Timestamp = typeof Timestamp.Type
 /**
  * Returns a record with its times as text, as `JSON.stringify` writes them; the record itself if it has none.
  *
- * `JSON.stringify` takes several times as long for a whole value if one object in it has `toJSON`.
+ * It is faster than leaving the times to `JSON.stringify` (docs/performance.md, Constructs of core).
  */
 export const withTextTimes = (record: object): object =>
   Object.values(record).some(DateTime.isDateTime)

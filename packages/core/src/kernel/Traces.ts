@@ -28,8 +28,7 @@ export const within = (trace: string | null): Pick<Tracer.SpanOptions, "parent" 
 /**
  * Makes an operation of a generator function, as `Effect.fn` does: each call has a span of that name.
  *
- * Where no spans are made, a call costs nothing more. `Effect.fn` would still record where it was called from, and
- * derive two contexts.
+ * It is faster than `Effect.fn` where no spans are made (docs/performance.md, Constructs of core).
  */
 export const traced = (name: string): Effect.fn.Untraced => {
   const define = (...definition: Parameters<typeof untraced>) => {

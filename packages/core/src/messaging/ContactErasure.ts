@@ -31,7 +31,10 @@ import { inPages, type LoadedNetworkId, PersonalDataStore } from "./PersonalData
 
 // ----------------------------------------------------------- decisions
 
-/** The maximum size of the files that one commit of an erasure deletes, unless a single file is larger: a statement has 5 seconds. */
+/**
+ * The maximum size of the files that one commit of an erasure deletes, unless a single file is larger: a statement
+ * has 5 seconds.
+ */
 const file_bytes_max = 100_000_000
 
 /** Returns the first messages whose files together are not too large for one commit. */
@@ -183,7 +186,6 @@ const makeEraseConversations = Effect.gen(function*() {
   })
 })
 
-/** Makes the function that erases a contact. */
 export const makeErase = Effect.gen(function*() {
   const contacts = yield* ContactStore
   const eraseConversations = yield* makeEraseConversations

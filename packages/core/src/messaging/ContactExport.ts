@@ -124,7 +124,6 @@ const makeExportConversation = Effect.gen(function*() {
   })
 })
 
-/** Makes the function that exports a contact. */
 export const makeExport = Effect.gen(function*() {
   const { encode } = yield* Codecs
   const contacts = yield* ContactStore

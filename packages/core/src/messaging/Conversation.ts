@@ -66,7 +66,7 @@ export interface ConversationColumns {
   readonly last_inbound_at: Timestamp | null
 }
 
-export const ConversationRows = Changes.rows<ConversationColumns>()({
+export const ConversationRows = Changes.declareTable<ConversationColumns>()({
   name: "conversations",
   key: { id: "uuid" },
   columns: {
@@ -105,7 +105,7 @@ export interface ConversationRow extends ConversationColumns {
 }
 
 /** A known identity, with its conversation on the channel if there is one. */
-export interface KnownThread extends KnownIdentity {
+export interface IdentityWithConversation extends KnownIdentity {
   readonly conversation: ConversationRow | null
 }
 

@@ -24,7 +24,7 @@ import {
   type ConversationColumns,
   type ConversationRow,
   ConversationRows,
-  type KnownThread,
+  type IdentityWithConversation,
   toConversation,
   type VisibleColumns,
   withInbound
@@ -40,7 +40,7 @@ export const ConversationState = {
     row.assigned_user_id === assigned_user_id ? {} : { assigned_user_id }
 }
 
-export const subjectOf = (row: VisibleColumns): Events.Subject<"conversation"> => ({
+export const resourceOf = (row: VisibleColumns): Events.NamedResource<"conversation"> => ({
   name: "conversation",
   value: toConversation(row),
   contact_id: row.contact_id,
@@ -48,7 +48,7 @@ export const subjectOf = (row: VisibleColumns): Events.Subject<"conversation"> =
 })
 
 export const openedEvent = (row: VisibleColumns, context: DecisionContext): RaisedEvent =>
-  Events.make("conversation.opened", { conversation_id: row.id }, context, subjectOf(row))
+  Events.make("conversation.opened", { conversation_id: row.id }, context, resourceOf(row))
 
 /** Sets columns, and raises the event of the change, if there is one. */
 export const change = (
@@ -97,12 +97,12 @@ export const newConversation = (
 export const open = (
   channel: Channel,
   { contact_id, identity_id, ...names }: ContactIdentity,
-  thread: Pick<KnownThread, "conversation" | "identity"> | undefined,
+  known: Pick<IdentityWithConversation, "conversation" | "identity"> | undefined,
   context: DecisionContext,
   inbound_at: Timestamp | null = null
 ): Changes.Decision<ConversationId> => {
   const { now, uuid } = context
-  const found = thread?.conversation ?? null
+  const found = known?.conversation ?? null
   if (found !== null) {
     const { changes } = change(
       found,
@@ -119,7 +119,7 @@ export const open = (
       Changes.raise(openedEvent({ ...row, ...names, channel_type: channel.type }, context)),
       ConversationRows.insert(row),
       // The event has the person's names: a concurrent erasure, which writes the identity, makes this commit fail.
-      thread === undefined ? Changes.none : IdentityRows.expect(thread.identity)
+      known === undefined ? Changes.none : IdentityRows.expect(known.identity)
     )
   }
 }

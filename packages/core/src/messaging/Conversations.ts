@@ -28,10 +28,10 @@ import {
   type ConversationFilters,
   type ConversationRow,
   everyConversation,
-  type KnownThread,
+  type IdentityWithConversation,
   toConversation
 } from "./Conversation.ts"
-import { change, ConversationState, openedEvent, subjectOf } from "./ConversationState.ts"
+import { change, ConversationState, openedEvent, resourceOf } from "./ConversationState.ts"
 
 export * from "./Conversation.ts"
 export { newConversation, open } from "./ConversationState.ts"
@@ -48,7 +48,10 @@ const ownedBy = (before: LoadedContact, owner_user_id: MemberId, context: Decisi
   return Changes.all(ContactRows.update(before, set), raiseUpdated({ ...before, ...set }, ["owner_user_id"], context))
 }
 
-/** Assigns a conversation to a member, by default with its contact, or unassigns it, which does not change the contact's owner. */
+/**
+ * Assigns a conversation to a member, by default with its contact, or unassigns it, which does not change the
+ * contact's owner.
+ */
 export const assign = (
   { contact, conversation, member }: {
     readonly conversation: Option.Option<ConversationRow>
@@ -70,7 +73,7 @@ export const assign = (
   const { result, changes } = change(
     row,
     ConversationState.assign(row, assigned_user_id),
-    (after) => Events.make("conversation.assigned", data, context, subjectOf(after))
+    (after) => Events.make("conversation.assigned", data, context, resourceOf(after))
   )
   if (assignee === null) return Result.succeed({ result, changes })
   return Result.succeed({
@@ -100,7 +103,7 @@ export const close = (
     change(
       row,
       ConversationState.close(row, category, context.now),
-      (after) => Events.make("conversation.closed", { conversation_id: row.id }, context, subjectOf(after))
+      (after) => Events.make("conversation.closed", { conversation_id: row.id }, context, resourceOf(after))
     ))
 
 export const reopen = (
@@ -126,7 +129,7 @@ const position = ({ id, last_activity_at }: ConversationRow): Position => ({ at:
  * - `list` returns the conversations that pass every filter that is not null,
  *   ordered by `last_activity_at` descending, then ID descending, starting after
  *   the position.
- * - `findThreads` looks network IDs up on the channel's type and returns the identities
+ * - `identify` looks network IDs up on the channel's type and returns the identities
  *   found, each with the ID that was looked up and its conversation on the
  *   channel, in the order of the IDs.
  */
@@ -140,11 +143,11 @@ export class ConversationStore extends Context.Service<ConversationStore, {
     filters: ConversationFilters,
     page: PageRequest
   ) => Effect.Effect<ReadonlyArray<ConversationRow>>
-  readonly findThreads: (
+  readonly identify: (
     organization_id: OrganizationId,
     channel: Pick<Channel, "id" | "type">,
     network_ids: ReadonlyArray<string>
-  ) => Effect.Effect<ReadonlyArray<KnownThread>>
+  ) => Effect.Effect<ReadonlyArray<IdentityWithConversation>>
 }>()("@messaging-crm/core/Conversations/ConversationStore") {}
 
 // ---------------------------------------------------------- operations

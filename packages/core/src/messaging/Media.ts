@@ -70,7 +70,7 @@ export interface MediaFile {
   readonly byte_size: number
 }
 
-export const MediaRows = Changes.rows<MediaFile>()({
+export const MediaRows = Changes.declareTable<MediaFile>()({
   name: "media",
   key: { id: "uuid" },
   columns: {
@@ -97,7 +97,11 @@ export const PublicUrl = Context.Reference<string>("@messaging-crm/core/Media/Pu
 
 // -------------------------------------------------------------- errors
 
-/** The link is not valid, has expired, or its file was removed. It has no fields, so that a caller cannot distinguish these cases. */
+/**
+ * The link is not valid, has expired, or its file was removed.
+ *
+ * It has no fields, so that a caller cannot distinguish these cases.
+ */
 export class MediaNotFound extends Schema.TaggedError<MediaNotFound>()("MediaNotFound", {}) {}
 
 // ----------------------------------------------------------- decisions

@@ -106,7 +106,7 @@ export interface MessageColumns extends Message {
   readonly channel_id: ChannelId
 }
 
-export const MessageRows = Changes.rows<MessageColumns>()({
+export const MessageRows = Changes.declareTable<MessageColumns>()({
   name: "messages",
   key: { conversation_id: "uuid", id: "uuid" },
   columns: {

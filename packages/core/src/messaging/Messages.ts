@@ -59,7 +59,10 @@ export const insert = (
   )
 }
 
-/** Writes an updated message, its sender if that is another, and its preview where it is the last activity of the conversation. */
+/**
+ * Writes an updated message, its sender if that is another, and its preview where it is the last activity of the
+ * conversation.
+ */
 export const revise = (
   contact_id: ContactId,
   before: MessageRow,
@@ -91,7 +94,7 @@ const linked = (message: Message, media: LinkedMedia | null): LinkedMessage => (
 })
 
 /** Returns a message as events contain it: as it is read, but without a link to its file. */
-export const subjectOf = (contact_id: ContactId, message: Message): Events.Subject<"message"> => ({
+export const resourceOf = (contact_id: ContactId, message: Message): Events.NamedResource<"message"> => ({
   name: "message",
   value: {
     ...Struct.pick({ ...message, delivered_at: deliveredAt(message) }, Struct.keys(Message.fields)),
@@ -114,7 +117,7 @@ export const updateEvent = (
     : after.status !== before.status
   if (!isVisible || update.status === "sent") return Changes.none
   const data = { conversation_id: after.conversation_id, message_id: after.id, status: update.status }
-  return Changes.raise(Events.make("message.updated", data, context, subjectOf(contact_id, after)))
+  return Changes.raise(Events.make("message.updated", data, context, resourceOf(contact_id, after)))
 }
 
 /** Returns the place of a message in the list of its conversation. */
@@ -184,7 +187,6 @@ export class Messages extends Context.Service<Messages, {
       const media = yield* Media
       const store = yield* MessageStore
 
-      // Few messages have a file, so the others of a page cost no fiber and no generator.
       const link = (message: Message): Effect.Effect<LinkedMessage, never, CurrentActor> =>
         message.media === null
           ? Effect.succeed(linked(message, null))

@@ -59,10 +59,17 @@ export class PersonalDataStore extends Context.Service<PersonalDataStore, {
 
 // ---------------------------------------------------------- operations
 
-/** The number of messages or sends on one page of an export, and the maximum number of rows that one commit of an erasure writes. */
+/**
+ * The number of messages or sends on one page of an export, and the maximum number of rows that one commit of an
+ * erasure writes.
+ */
 const page_size = 100
 
-/** Returns the rows of a conversation, in the pages that `read` returns. A page can be shorter than requested; the last one is empty. */
+/**
+ * Returns the rows of a conversation, in the pages that `read` returns.
+ *
+ * A page can be shorter than requested; the last one is empty.
+ */
 export const inPages = <Row extends MessageRow | SendRow, E, R>(
   read: (page: PageRequest) => Effect.Effect<ReadonlyArray<Row>, E, R>
 ) =>

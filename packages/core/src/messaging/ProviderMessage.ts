@@ -26,7 +26,7 @@ export interface ProviderMessageColumns {
   readonly created_at: Timestamp
 }
 
-export const ProviderMessageRows = Changes.rows<ProviderMessageColumns>()({
+export const ProviderMessageRows = Changes.declareTable<ProviderMessageColumns>()({
   name: "provider_messages",
   key: { channel_id: "uuid", provider_message_id: "text" },
   columns: {

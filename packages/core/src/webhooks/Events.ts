@@ -173,12 +173,12 @@ export interface StoredEvent extends ListedEvent {
 }
 
 /** The resource that an event is about, as the change leaves it. */
-export interface Subject<Name extends EventResourceName> extends EventResource {
+export interface NamedResource<Name extends EventResourceName> extends EventResource {
   readonly name: Name
 }
 
 /** The name of the resource that events of a type contain, or `never`. */
-type ResourceOf<Type extends AnyEventType> = Extract<
+type ResourceNameOf<Type extends AnyEventType> = Extract<
   Extract<Declaration, { readonly type: Type }>["resource"],
   EventResourceName
 >
@@ -199,7 +199,7 @@ export const make = <const Type extends AnyEventType>(
   type: Type,
   data: EventOf<Type>["data"],
   { now, uuid }: DecisionContext,
-  resource: Subject<ResourceOf<Type>> | null = null
+  resource: NamedResource<ResourceNameOf<Type>> | null = null
 ): RaisedEvent => {
   const id = EventId.make(uuid())
   const body = JSON.stringify({ id, type, timestamp: DateTime.formatIso(now), data })

@@ -99,7 +99,7 @@ export interface WebhookRow extends WebhookColumns {
   readonly version: Changes.Version
 }
 
-export const WebhookRows = Changes.rows<WebhookColumns>()({
+export const WebhookRows = Changes.declareTable<WebhookColumns>()({
   name: "webhooks",
   key: { id: "uuid" },
   columns: {

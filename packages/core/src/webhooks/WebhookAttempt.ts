@@ -49,7 +49,11 @@ export interface Posted {
   readonly retry_after: string | null
 }
 
-/** The process has reached its limit of concurrent attempts to the host, or the webhook changed while it waited. Nothing was posted. */
+/**
+ * The process has reached its limit of concurrent attempts to the host, or the webhook changed while it waited.
+ *
+ * Nothing was posted.
+ */
 export class HostBusy extends Schema.TaggedError<HostBusy>()("HostBusy", {}) {}
 
 // ----------------------------------------------------------- decisions

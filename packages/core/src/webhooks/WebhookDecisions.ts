@@ -61,7 +61,11 @@ export const create = (
   })
 }
 
-/** Changes the URL, the event types, or whether events have resources. Another URL is another endpoint: it begins without failures and without a pause. */
+/**
+ * Changes the URL, the event types, or whether events have resources.
+ *
+ * Another URL is another endpoint: it begins without failures and without a pause.
+ */
 export const update = (
   row: WebhookRow,
   set: Partial<Pick<WebhookColumns, "event_types" | "include_resource" | "url">>

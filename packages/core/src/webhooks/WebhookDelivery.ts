@@ -42,7 +42,7 @@ export interface WebhookDeliveryRow extends WebhookDelivery {
   readonly version: Changes.Version
 }
 
-export const WebhookDeliveryRows = Changes.rows<WebhookDelivery>()({
+export const WebhookDeliveryRows = Changes.declareTable<WebhookDelivery>()({
   name: "webhook_deliveries",
   key: { id: "uuid" },
   columns: {

@@ -29,7 +29,11 @@ export const shouldDisable = ({ consecutive_failures, first_failure_at }: Health
   first_failure_at !== null &&
   DateTime.isGreaterThanOrEqualTo(now, DateTime.addDuration(first_failure_at, disable_after.time))
 
-/** Returns the pause until the next attempt: 30 seconds, twice as long with each failure, up to 10 minutes. Null before the fifth. */
+/**
+ * Returns the pause until the next attempt: 30 seconds, twice as long with each failure, up to 10 minutes.
+ *
+ * Null before the fifth.
+ */
 export const pauseOf = ({ consecutive_failures }: Health): Duration.Duration | null => {
   const beyond = consecutive_failures - breaker.failures_min
   if (beyond < 0) return null

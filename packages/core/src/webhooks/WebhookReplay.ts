@@ -37,7 +37,7 @@ export interface WebhookReplayRow extends WebhookReplayColumns {
   readonly version: Changes.Version
 }
 
-export const WebhookReplayRows = Changes.rows<WebhookReplayColumns>()({
+export const WebhookReplayRows = Changes.declareTable<WebhookReplayColumns>()({
   name: "webhook_replays",
   key: { webhook_id: "uuid" },
   columns: {

@@ -1,3 +1,4 @@
+/** Webhook URLs: which URLs a webhook may have, and their stored form (contract §14). */
 import { Result } from "effect"
 import { limits } from "../kernel/Limits.ts"
 

@@ -85,7 +85,6 @@ export class WebhookStore extends Context.Service<
 
 // ---------------------------------------------------------- operations
 
-/** Makes the operation that creates a webhook. */
 const makeCreate = Effect.gen(function*() {
   const allowed = yield* AllowedAddresses
   const { runAudited } = yield* Decide
@@ -119,7 +118,6 @@ const makeCreate = Effect.gen(function*() {
   })
 })
 
-/** Makes the operation that updates a webhook. */
 const makeUpdate = Effect.gen(function*() {
   const allowed = yield* AllowedAddresses
   const { runAudited } = yield* Decide
@@ -145,7 +143,6 @@ const makeUpdate = Effect.gen(function*() {
   })
 })
 
-/** Makes the operation that rotates the signing secret of a webhook. */
 const makeRotateSecret = Effect.gen(function*() {
   const { runAudited } = yield* Decide
   const secrets = yield* Secrets

@@ -3,7 +3,7 @@
  *
  * A decision returns changes, `Commit` applies all of them or none, and a test
  * compares them. Nothing here reads or writes. Each resource declares its table
- * with `rows`, and describes its changes with the result:
+ * with `declareTable`, and describes its changes with the result:
  *
  * ```ts
  * Changes.all(
@@ -188,7 +188,7 @@ export const settle = (settlement: Settlement): Changes => ({ settle: settlement
 export const finish = (claimed: ClaimedWork): Changes => settle({ claimed, outcome: "finish" })
 
 /** Builds changes to the rows of one table. */
-export interface Rows<Columns extends object, KeyColumn extends keyof Columns & string> {
+export interface TableChanges<Columns extends object, KeyColumn extends keyof Columns & string> {
   readonly table: Table
   /** Inserts a row at version 1. A key that already exists is a `Conflict`. */
   readonly insert: (row: Columns) => Changes
@@ -203,9 +203,9 @@ export interface Rows<Columns extends object, KeyColumn extends keyof Columns & 
 }
 
 /** Returns the changes that can be made to the rows of a table. */
-export const rowsOf = <Columns extends object, KeyColumn extends keyof Columns & string>(
+export const tableChanges = <Columns extends object, KeyColumn extends keyof Columns & string>(
   table: Table
-): Rows<Columns, KeyColumn> => {
+): TableChanges<Columns, KeyColumn> => {
   const columns = Object.keys(table.key)
   const keyOf = (row: Pick<Columns, KeyColumn>): Key =>
     // The names of the key's columns are those of the table.
@@ -220,10 +220,10 @@ export const rowsOf = <Columns extends object, KeyColumn extends keyof Columns &
 }
 
 /** Declares the table of a resource: everything that the stores have to know about it. */
-export const rows = <Columns extends object>() =>
+export const declareTable = <Columns extends object>() =>
 <const KeyColumn extends keyof Columns & string>(
   declaration: Declaration<Columns, KeyColumn>
-): Rows<Columns, KeyColumn> => rowsOf({ owner: "organization_id", ...declaration })
+): TableChanges<Columns, KeyColumn> => tableChanges({ owner: "organization_id", ...declaration })
 
 /** Returns the ID of the row of a table that an activity changes; null for a table without activity. */
 export const touchedId = ({ activity }: Table, touch: Activity): string | null =>

@@ -8,7 +8,11 @@ export class Conflict extends Data.TaggedError("Conflict") {}
 /** The idempotency key already has a record. Nothing was written. */
 export class KeyUsed extends Data.TaggedError("KeyUsed") {}
 
-/** The lease of the claimed work has ended, or the callback was deleted. Another process may have processed it. Nothing was written. */
+/**
+ * The lease of the claimed work has ended, or the callback was deleted.
+ *
+ * Another process may have processed it. Nothing was written.
+ */
 export class LeaseLost extends Data.TaggedError("LeaseLost") {}
 
 /**

@@ -51,7 +51,11 @@ export const make = Effect.gen(function*() {
   const longest = yield* ConflictBackoff
   const semaphores = Array.from({ length: stripes }, () => Semaphore.makeUnsafe(1))
 
-  /** Waits for the retries of other operations on the same row. Changes that only insert rows do not wait: their retry finds the existing row. */
+  /**
+   * Waits for the retries of other operations on the same row.
+   *
+   * Changes that only insert rows do not wait: their retry finds the existing row.
+   */
   const inTurn = <A, E, R>(changes: Changes, retries: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> => {
     const semaphore = semaphores[stripeOf(changes) ?? -1]
     return semaphore === undefined ? retries : Semaphore.withPermit(semaphore, retries)

@@ -129,10 +129,10 @@ const duplicateConversation: Storage = Layer.effect(
     const occurs = everyNth(4)
     return ConversationStore.of({
       ...store,
-      findThreads: (...parameters) =>
+      identify: (...parameters) =>
         Effect.map(
-          store.findThreads(...parameters),
-          (threads) => occurs() ? threads.map((thread) => ({ ...thread, conversation: null })) : threads
+          store.identify(...parameters),
+          (identities) => occurs() ? identities.map((identity) => ({ ...identity, conversation: null })) : identities
         )
     })
   })
@@ -150,7 +150,7 @@ const secondContact: Storage = Layer.mergeAll(
       const occurs = everyNth(4)
       return ConversationStore.of({
         ...store,
-        findThreads: (...parameters) => occurs() ? Effect.succeed([]) : store.findThreads(...parameters)
+        identify: (...parameters) => occurs() ? Effect.succeed([]) : store.identify(...parameters)
       })
     })
   )

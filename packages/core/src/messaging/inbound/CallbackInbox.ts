@@ -105,7 +105,6 @@ const [free_min, claim_interval_max] = [in_progress_max / 2, Duration.millis(20)
 /** Processes one body. If it dies, the body is kept and retried. */
 export type CallbackHandler = (callback: ClaimedCallback) => Effect.Effect<void>
 
-/** Makes the function that claims due bodies. */
 const makeClaim = Effect.gen(function*() {
   const callbacks = yield* CallbackStore
   const ids = yield* Ids

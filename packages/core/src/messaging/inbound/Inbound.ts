@@ -111,17 +111,16 @@ const makeUpdateCovered = Effect.gen(function*() {
   return Effect.fnUntraced(function*(origin: Origin, report: MessagesReported) {
     const { channel, organization_id } = origin
     const { at, external_id, status } = report
-    const [thread] = yield* conversations.findThreads(organization_id, channel, [external_id])
-    if (thread === undefined || thread.conversation === null) return
+    const [known] = yield* conversations.identify(organization_id, channel, [external_id])
+    if (known === undefined || known.conversation === null) return
     yield* Stream.runForEach(
-      findCovered(organization_id, thread.conversation.id, report),
+      findCovered(organization_id, known.conversation.id, report),
       ({ provider_message_id }) =>
         provider_message_id === null ? Effect.void : update(origin, provider_message_id, { status, at })
     )
   })
 })
 
-/** Makes the function that changes the IDs of a person. */
 const makeChangeIdentity = Effect.gen(function*() {
   const commitChanges = yield* makeCommitChanges
   const contacts = yield* ContactStore

@@ -13,7 +13,7 @@ import { numberOf } from "../../kernel/Phones.ts"
 import * as Events from "../../webhooks/Events.ts"
 import * as Changes from "../../work/Changes.ts"
 import type { DecisionContext } from "../../work/Decide.ts"
-import { ConversationStore, type KnownThread, open as openConversation } from "../Conversations.ts"
+import { ConversationStore, type IdentityWithConversation, open as openConversation } from "../Conversations.ts"
 import { type MessageMedia, publish } from "../Media.ts"
 import { boundedDetails } from "../MessageDetails.ts"
 import {
@@ -26,7 +26,7 @@ import {
   MessageStore,
   type ProviderMessage,
   reportedText,
-  subjectOf
+  resourceOf
 } from "../Messages.ts"
 import { messageEvents } from "../outbound/SendCompletion.ts"
 import type { ProviderMessageReceived, ProviderMessageSent, ProviderPerson } from "./ProviderEvents.ts"
@@ -42,7 +42,7 @@ type DescribedMessage = Omit<ProviderMessageReceived, "media"> | Omit<ProviderMe
 /** The rows that `storeMessage` needs. */
 interface Loaded {
   readonly found: Option.Option<ProviderMessage>
-  readonly threads: ReadonlyArray<KnownThread>
+  readonly identities: ReadonlyArray<IdentityWithConversation>
   readonly contact: Matched
 }
 
@@ -115,13 +115,13 @@ export const storeMessage = (
   file: MessageMedia | null,
   context: DecisionContext
 ): Changes.Changes => {
-  const { contact, found, threads } = loaded
+  const { contact, found, identities } = loaded
   if (Option.isSome(arrived(found))) return Changes.none
-  const identity = findOrCreateByIdentity(partnerOf(channel, event), threads, contact, context)
-  const known = threads[0]?.conversation ?? null
+  const identity = findOrCreateByIdentity(partnerOf(channel, event), identities, contact, context)
+  const known = identities[0]?.conversation ?? null
   const conversation = event.event === "message_sent" && known !== null
     ? { result: known.id, changes: Changes.none }
-    : openConversation(channel, identity.result, threads[0], context, inboundAt(event, context))
+    : openConversation(channel, identity.result, identities[0], context, inboundAt(event, context))
   const message = messageOf(loaded, event, file, conversation.result, context)
   const { contact_id } = identity.result
   // A concurrent close or erasure of a conversation that is not written makes this commit fail.
@@ -133,7 +133,7 @@ export const storeMessage = (
     message.media === null ? Changes.none : publish(message.media),
     insertMessage(channel.id, contact_id, found, message, version),
     event.event === "message_received"
-      ? Changes.raise(Events.make("message.received", data, context, subjectOf(contact_id, message)))
+      ? Changes.raise(Events.make("message.received", data, context, resourceOf(contact_id, message)))
       : messageEvents(contact_id, message, context)
   )
 }
@@ -147,18 +147,18 @@ const makeLoadPartner = Effect.gen(function*() {
   const findMatch = yield* makeFindMatch
 
   return Effect.fnUntraced(function*(organization_id: OrganizationId, channel: Channel, person: Person) {
-    const threads = yield* conversations.findThreads(organization_id, channel, networkIdsOf(person))
-    const [known] = threads
+    const identities = yield* conversations.identify(organization_id, channel, networkIdsOf(person))
+    const [known] = identities
     if (known !== undefined) {
       const found = isNewToContact(known, person)
         ? yield* contacts.load(organization_id, known.contact.id)
         : Option.none()
-      return { threads, contact: { ...unmatched, found } }
+      return { identities, contact: { ...unmatched, found } }
     }
     const contact = person.phone === null
       ? unmatched
       : yield* findMatch(organization_id, "primary_phone", person.phone)
-    return { threads, contact }
+    return { identities, contact }
   })
 })
 

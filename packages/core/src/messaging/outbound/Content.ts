@@ -1,3 +1,4 @@
+/** Content: the complete text or template of a send. */
 import { Schema } from "effect"
 import type { ChannelType } from "../../catalog/Channels.ts"
 import { limits } from "../../kernel/Limits.ts"

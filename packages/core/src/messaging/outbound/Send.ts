@@ -85,7 +85,7 @@ export interface OutgoingSend {
   readonly member_name: string | null
 }
 
-export const SendRows = Changes.rows<SendColumns>()({
+export const SendRows = Changes.declareTable<SendColumns>()({
   name: "sends",
   key: { id: "uuid" },
   columns: {

@@ -19,9 +19,9 @@ import {
   type MessageRow,
   MessageStore,
   type ProviderMessage,
+  resourceOf,
   revise,
   type StatusUpdate,
-  subjectOf,
   updateEvent
 } from "../Messages.ts"
 import type { Accepted, FailureReason } from "./MessagingProvider.ts"
@@ -70,10 +70,10 @@ export const messageEvents = (
 ): Changes.Changes => {
   const { conversation_id, id: message_id, status } = message
   const data = { conversation_id, message_id }
-  const subject = subjectOf(contact_id, message)
-  const sent = Changes.raise(Events.make("message.sent", data, context, subject))
+  const resource = resourceOf(contact_id, message)
+  const sent = Changes.raise(Events.make("message.sent", data, context, resource))
   if (status === "sent" || status === "received") return sent
-  return Changes.all(sent, Changes.raise(Events.make("message.updated", { ...data, status }, context, subject)))
+  return Changes.all(sent, Changes.raise(Events.make("message.updated", { ...data, status }, context, resource)))
 }
 
 /** Fails a send that has not ended, and raises `send.failed`. */
@@ -100,7 +100,10 @@ const isMessageOf = ({ content, conversation_id }: SendRow, message: Message): b
 export const isAwaited = ({ outgoing }: Loaded): boolean =>
   Option.exists(outgoing, ({ send }) => send.recipient !== erased && isUnproven(send))
 
-/** Links a send to a message that is stored already, and corrects the sender of one that was reported as written in the network's app. */
+/**
+ * Links a send to a message that is stored already, and corrects the sender of one that was reported as written in
+ * the network's app.
+ */
 const adopt = (
   known: MessageRow & { readonly contact_id: ContactId },
   outgoing: OutgoingSend,

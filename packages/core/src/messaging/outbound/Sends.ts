@@ -21,8 +21,8 @@ import {
   type ConversationRow,
   ConversationRows,
   ConversationStore,
+  type IdentityWithConversation,
   isReplyWindowOpen,
-  type KnownThread,
   open as openConversation
 } from "../Conversations.ts"
 import { type Content, isWithin, text_limits, TextTooLong } from "./Content.ts"
@@ -97,14 +97,14 @@ const queue = (
 interface LoadedStart {
   readonly channel: Option.Option<Channel>
   readonly template: FoundTemplate
-  readonly threads: ReadonlyArray<KnownThread>
+  readonly identities: ReadonlyArray<IdentityWithConversation>
   readonly contact: Matched
 }
 
 /** Finds or creates the contact and its conversation on the channel, and queues a template. */
 export const start = resultFunction(
   function*(
-    { channel, contact, template, threads }: LoadedStart,
+    { channel, contact, template, identities }: LoadedStart,
     member_id: MemberId | null,
     input: StartConversation,
     context: DecisionContext
@@ -113,10 +113,10 @@ export const start = resultFunction(
       return yield* Result.fail(new ReferenceUnknown({ param: "channel_id", value: input.channel_id }))
     }
     const content = yield* templateContent(channel.value, template, input.template)
-    const identity = findOrCreateByIdentity(personOf(input), threads, contact, context)
-    const conversation = openConversation(channel.value, identity.result, threads[0], context)
+    const identity = findOrCreateByIdentity(personOf(input), identities, contact, context)
+    const conversation = openConversation(channel.value, identity.result, identities[0], context)
     const to = { conversation_id: conversation.result, channel_id: channel.value.id, recipient: input.phone, member_id }
-    const known = Changes.isNone(conversation.changes) ? threads[0]?.conversation ?? null : null
+    const known = Changes.isNone(conversation.changes) ? identities[0]?.conversation ?? null : null
     const { result, changes } = queue(to, content, known, context)
     return { result, changes: Changes.all(identity.changes, conversation.changes, changes) }
   }
@@ -206,9 +206,9 @@ const makeLoadStart = Effect.gen(function*() {
     { channel_id, phone }: StartConversation
   ) {
     const channel = { id: channel_id, type: "phone_messaging" } as const
-    const threads = yield* conversations.findThreads(organization_id, channel, [phone])
-    const contact = threads.length > 0 ? unmatched : yield* findMatch(organization_id, "primary_phone", phone)
-    return { threads, contact }
+    const identities = yield* conversations.identify(organization_id, channel, [phone])
+    const contact = identities.length > 0 ? unmatched : yield* findMatch(organization_id, "primary_phone", phone)
+    return { identities, contact }
   })
 
   return (organization_id: OrganizationId, input: StartConversation): Effect.Effect<LoadedStart> =>

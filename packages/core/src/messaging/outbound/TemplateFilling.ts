@@ -176,7 +176,10 @@ const withoutName = (parameter: TemplateParameter): TemplateParameter => {
   return unnamed
 }
 
-/** Returns the values as the network requires them: it needs each `FLOW` button listed, although such a button has no parameters. */
+/**
+ * Returns the values as the network requires them: it needs each `FLOW` button listed, although such a button has no
+ * parameters.
+ */
 const networkComponents = (
   template: Template,
   parts: ReadonlyMap<string, Part>,

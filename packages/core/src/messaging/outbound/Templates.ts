@@ -35,7 +35,7 @@ export type TemplateRejected = TemplateNotFound | TemplateNotApproved | Template
 /** The result of looking a template up in the catalog of a channel's business account. */
 export type FoundTemplate = Result.Result<Template, TemplateNotFound | ProviderUnavailable>
 
-/** A lookup without a template to look for. One value, because an error records its stack each time it is made. */
+/** A lookup without a template to look for. */
 export const noTemplate: FoundTemplate = Result.fail(new TemplateNotFound())
 
 /** Returns the content of a send with a template that was found on the channel. */
