@@ -11,7 +11,7 @@ import type { Identity, Person } from "./Contact.ts"
 /** A network ID of an identity. Type of channel and network ID are the key, so it can refer to one identity only. */
 export interface IdentityNetworkId {
   readonly channel_type: Identity["channel_type"]
-  /** The network ID. */
+  /** The network ID. Stored tables name its column so. */
   readonly name: string
   readonly identity_id: IdentityId
 }

@@ -163,7 +163,6 @@ export interface OpenedFile {
   readonly expires_in: Duration.Duration
 }
 
-/** Makes the function that returns a new link to a file. */
 const makeUrl = Effect.gen(function*() {
   const secrets = yield* Secrets
 
@@ -175,7 +174,6 @@ const makeUrl = Effect.gen(function*() {
   })
 })
 
-/** Makes the function that opens the file of a link. */
 const makeOpen = Effect.gen(function*() {
   const secrets = yield* Secrets
   const store = yield* MediaStore

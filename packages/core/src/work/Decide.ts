@@ -74,12 +74,9 @@ const kindsOf = ({ enqueue = [], raise = [], throttle = [] }: Changes.Changes): 
 
 // ---------------------------------------------------------- operations
 
-/** Makes the function that loads, decides, and commits, and that repeats all three after a conflict. */
-const makeLoadDecideCommit = Effect.gen(function*() {
+/** Makes the steps of a commit within the organization's storage budget. */
+const makeCommitSteps = Effect.gen(function*() {
   const { commit } = yield* Commit
-  const ids = yield* Ids
-  const retry = yield* ConflictRetries.make
-  const signal = yield* WorkSignal
   const storage = yield* StorageUse
 
   /** Returns the changes, without the resources of their events if the organization's storage budget is used up. */
@@ -93,7 +90,10 @@ const makeLoadDecideCommit = Effect.gen(function*() {
       })
   }
 
-  /** Commits changes and counts the bytes that they store. Returns why they are not committed, or null. */
+  /**
+   * Commits changes and counts the bytes that they store. Returns why they are not committed, or null: the retries need
+   * the failure together with the changes.
+   */
   const commitAndCount = (organization_id: OrganizationId, changes: Changes.Changes) =>
     Effect.uninterruptible(commit(organization_id, Changes.mergeActivity(changes))).pipe(
       Effect.matchEffect({
@@ -101,6 +101,16 @@ const makeLoadDecideCommit = Effect.gen(function*() {
         onSuccess: (full_ids) => Effect.as(storage.count(organization_id, storedBy(changes, full_ids)), null)
       })
     )
+
+  return { commitAndCount, withinBudget }
+})
+
+/** Makes the function that loads, decides, and commits, and that repeats all three after a conflict. */
+const makeLoadDecideCommit = Effect.gen(function*() {
+  const { commitAndCount, withinBudget } = yield* makeCommitSteps
+  const ids = yield* Ids
+  const retry = yield* ConflictRetries.make
+  const signal = yield* WorkSignal
 
   /** Loads, decides and commits once. */
   const attempt = Effect.fnUntraced(function*<Loaded, A, Rejection, R, Returned>(
