@@ -22,7 +22,7 @@ export const commitClient = Effect.gen(function*() {
 })
 
 /** Makes an effect that returns the client for commits, or the shared client inside a transaction of the caller. */
-export const commitOrTransactionClient = Effect.gen(function*() {
+export const makeCommitOrTransactionClient = Effect.gen(function*() {
   const shared = yield* SqlClient.SqlClient
   const own = yield* commitClient
   return Effect.map(Effect.serviceOption(shared.transactionService), (outer) => Option.isSome(outer) ? shared : own)

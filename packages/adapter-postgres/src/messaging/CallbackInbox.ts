@@ -3,7 +3,7 @@ import { ChannelId } from "@messaging-crm/core/Ids"
 import { Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { At, date, OptionalAt } from "../database/Columns.ts"
-import { commitOrTransactionClient } from "../database/CommitConnections.ts"
+import { makeCommitOrTransactionClient } from "../database/CommitConnections.ts"
 import { first, rows, run } from "../database/Rows.ts"
 import * as StatementBatcher from "../database/StatementBatcher.ts"
 
@@ -74,7 +74,7 @@ const makeInsert = (sql: SqlClient.SqlClient): CallbackStore["Service"]["insert"
 /** Makes the function that claims callbacks. Each claim begins with the organization after the last one of the previous claim. */
 const makeClaim = Effect.gen(function*() {
   // On these connections, a claim uses indexes even if its plan was made while the table was empty.
-  const claiming = yield* commitOrTransactionClient
+  const claiming = yield* makeCommitOrTransactionClient
   let served = no_organization
 
   const claim: CallbackStore["Service"]["claim"] = Effect.fnUntraced(function*({ lease_until, limit, now, token }) {

@@ -34,12 +34,12 @@ interface Selected {
   readonly page: PageRequest
 }
 
-/** Selects each `conversation` of a page from a source, under further conditions, and first in the order of some columns. */
+/** Selects each `conversation` of a page from a source, under further conditions, and sorted by a prefix before the list's order. */
 const selectFrom = (
   sql: SqlClient.SqlClient,
   { filters: { assigned_user_id, status, unassigned }, organization_id, page }: Selected,
   source: Statement.Fragment,
-  columns: string,
+  order_prefix: string,
   more: ReadonlyArray<Statement.Fragment>
 ) => {
   const { at, id } = startOf(page)
@@ -55,7 +55,7 @@ const selectFrom = (
     SELECT conversation.*
     FROM ${source} conversation
     WHERE ${conditions}
-    ORDER BY ${sql.literal(columns)} conversation.last_activity_at DESC, conversation.id DESC
+    ORDER BY ${sql.literal(order_prefix)} conversation.last_activity_at DESC, conversation.id DESC
     LIMIT ${page.size}
   `
 }

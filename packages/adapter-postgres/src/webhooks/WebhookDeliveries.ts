@@ -4,7 +4,7 @@ import { Webhook } from "@messaging-crm/core/Webhooks"
 import { Effect, Layer, Schema, Struct } from "effect"
 import { SqlClient } from "effect/sql"
 import { At, columnsOf, OptionalAt } from "../database/Columns.ts"
-import { commitOrTransactionClient } from "../database/CommitConnections.ts"
+import { makeCommitOrTransactionClient } from "../database/CommitConnections.ts"
 import { rows } from "../database/Rows.ts"
 import * as StatementBatcher from "../database/StatementBatcher.ts"
 import { claimWork, Item } from "../work/WorkQueue.ts"
@@ -38,7 +38,7 @@ const claimedDeliveries = rows(Schema.Struct({
 
 /** Makes the function that claims deliveries, and reads each together with its event and its webhook. */
 const makeClaim = Effect.gen(function*() {
-  const claiming = yield* commitOrTransactionClient
+  const claiming = yield* makeCommitOrTransactionClient
   const claim: WebhookDeliveryStore["Service"]["claim"] = (wanted) =>
     Effect.flatMap(claiming, (client) =>
       // A delivery that was committed while the claim began may be claimed, but is not seen by the rest of the statement.

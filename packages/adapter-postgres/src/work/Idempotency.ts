@@ -2,7 +2,7 @@ import { type IdempotencyKey, IdempotencyStore } from "@messaging-crm/core/Idemp
 import type { OrganizationId } from "@messaging-crm/core/Ids"
 import { Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { commitOrTransactionClient } from "../database/CommitConnections.ts"
+import { makeCommitOrTransactionClient } from "../database/CommitConnections.ts"
 import { first, purge } from "../database/Rows.ts"
 
 const record = first(Schema.Struct({
@@ -18,7 +18,7 @@ export const layer = Layer.effect(
   IdempotencyStore,
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
-    const committing = yield* commitOrTransactionClient
+    const committing = yield* makeCommitOrTransactionClient
 
     // The lock makes this a commit, which waits for the synchronous standby. After a crash, the primary can show a record
     // that the standby does not have. Its response must not be replayed until the standby has the record.

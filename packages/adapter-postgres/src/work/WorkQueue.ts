@@ -55,7 +55,7 @@ import { type Claim, WorkKind, WorkQueue } from "@messaging-crm/core/WorkQueue"
 import { DateTime, Effect, Layer, Schema } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { date, OptionalAt } from "../database/Columns.ts"
-import { commitOrTransactionClient } from "../database/CommitConnections.ts"
+import { makeCommitOrTransactionClient } from "../database/CommitConnections.ts"
 import { rows } from "../database/Rows.ts"
 
 /** The row of a claimed item. */
@@ -181,7 +181,7 @@ export const layer = Layer.effect(
   WorkQueue,
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
-    const claiming = yield* commitOrTransactionClient
+    const claiming = yield* makeCommitOrTransactionClient
     return WorkQueue.of({
       claim: (claim) =>
         Effect.flatMap(claiming, (client) =>

@@ -1,8 +1,8 @@
 import type { Owned, Part, Values } from "./Part.ts"
 
 /** Completes files whose bytes are already stored: from then on, they are visible. */
-export const insertFiles = ({ json }: Values, rows: ReadonlyArray<Owned<object>>): Part => ({
-  name: "media_inserted",
+export const completeFiles = ({ json }: Values, rows: ReadonlyArray<Owned<object>>): Part => ({
+  name: "media_completed",
   body: `
     UPDATE media stored
     SET mime_type = given.mime_type, filename = given.filename, byte_size = given.byte_size

@@ -118,7 +118,7 @@ const insertingParts = (values: Values, { insert }: Merged): ReadonlyArray<Part>
   Rows.byTable(insert).flatMap(([table, inserts]) => {
     const rows = inserts.flatMap((some) => some.rows)
     return [
-      table === MediaRows.table ? Media.insertFiles(values, rows) : Rows.insertRows(values, table, rows),
+      table === MediaRows.table ? Media.completeFiles(values, rows) : Rows.insertRows(values, table, rows),
       ...Contacts.insertCopies(values, table, rows)
     ]
   })
