@@ -14,8 +14,8 @@ const tablesOf = (rows: ReadonlyArray<{ readonly table: Table }> = []): string =
 const isGiven = (part: unknown): string => String(part !== undefined)
 const hasAny = (rows: ReadonlyArray<unknown> = []): string => String(rows.length > 0)
 
-/** How each part of changes determines the text of their statement. */
-const shapes: { readonly [Part in keyof Changes]-?: (changes: Changes) => string } = {
+/** How each part of changes determines the text of their statement. Changes that abandon deliveries share none. */
+const shapes: { readonly [Part in Exclude<keyof Changes, "abandon">]-?: (changes: Changes) => string } = {
   settle: ({ settle }) => settle === undefined ? "" : `${settle.claimed.kind} ${settle.outcome}`,
   callback: ({ callback }) => isGiven(callback),
   response: ({ response }) => isGiven(response),
@@ -30,9 +30,7 @@ const shapes: { readonly [Part in keyof Changes]-?: (changes: Changes) => string
   aliases: ({ aliases }) => hasAny(aliases),
   raise: ({ raise }) => hasAny(raise),
   enqueue: ({ enqueue }) => hasAny(enqueue),
-  throttle: ({ throttle }) => hasAny(throttle),
-  // Changes that abandon deliveries share no statement.
-  abandon: () => ""
+  throttle: ({ throttle }) => hasAny(throttle)
 }
 
 const shapesInOrder = Object.values(shapes)

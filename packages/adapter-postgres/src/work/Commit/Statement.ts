@@ -92,8 +92,7 @@ const merged = (requests: CommitRequests) => {
     callback: requests.flatMap(({ changes: { callback } }) => callback ?? []),
     response: one(({ response }) => response),
     audit: one(({ audit }) => audit),
-    // Changes that abandon deliveries share no statement.
-    abandon: requests.length === 1 ? requests[0].changes.abandon ?? [] : []
+    abandon: each(({ abandon }) => abandon)
   } satisfies Record<keyof Changes, unknown>
 }
 
