@@ -121,26 +121,26 @@ work_inserted AS (
 
 lane_changes AS (
     SELECT organization_id, name, bool_or(opens) AS opens, bool_or(inserts) AS inserts, min(due_at) AS due_at,
-      max(cap) AS cap, max(until) AS until
+      max(allowed) AS allowed, max(paused_until) AS paused_until
     FROM (
-      SELECT *, true AS opens
+      SELECT organization_id, name, true AS opens, inserts, due_at, allowed, paused_until
       FROM jsonb_to_recordset($11::jsonb) AS given (
-        organization_id uuid, name text, inserts boolean, due_at timestamptz, cap integer, until timestamptz
+        organization_id uuid, name text, inserts boolean, due_at timestamptz, allowed integer, paused_until timestamptz
       )
       UNION ALL
-      SELECT organization_id, lane_name, true, due_at, NULL, NULL, false
+      SELECT organization_id, lane_name, false, true, due_at, NULL, NULL
       FROM work_inserted
     ) all_changes
     GROUP BY organization_id, name
 ),
 
 lanes_locked AS (
-    SELECT lane.name, change.opens, change.due_at, change.cap, change.until
+    SELECT lane.name, change.opens, change.due_at, change.allowed, change.paused_until
     FROM work_lanes lane
     JOIN lane_changes change ON change.name = lane.name
     WHERE lane.name = ANY(ARRAY(SELECT name FROM lane_changes))
       AND (
-        change.cap IS NOT NULL
+        change.allowed IS NOT NULL
         OR (change.opens AND (lane.closed OR lane.fifo))
         OR (
           change.due_at IS NOT NULL AND NOT lane.closed
@@ -154,12 +154,12 @@ lanes_locked AS (
 lanes_written AS (
     UPDATE work_lanes lane
     SET
-      allowed = CASE WHEN change.cap IS NULL THEN lane.allowed ELSE least(lane.cap, change.cap) END,
-      paused_until = CASE WHEN change.cap IS NULL THEN lane.paused_until ELSE change.until END,
+      allowed = CASE WHEN change.allowed IS NULL THEN lane.allowed ELSE least(lane.cap, change.allowed) END,
+      paused_until = CASE WHEN change.allowed IS NULL THEN lane.paused_until ELSE change.paused_until END,
       closed = lane.closed AND NOT change.opens,
       emptied_at = CASE WHEN change.due_at IS NULL THEN lane.emptied_at END,
       next_due = greatest(
-        CASE WHEN change.cap IS NULL THEN lane.paused_until END,
+        CASE WHEN change.allowed IS NULL THEN lane.paused_until END,
         lane.served_at,
         CASE
           WHEN change.opens THEN '-infinity'
@@ -174,8 +174,8 @@ lanes_written AS (
 
 lanes_inserted AS (
     INSERT INTO work_lanes (organization_id, name, cap, allowed, fifo, next_due, paused_until)
-    SELECT change.organization_id, change.name, kinds.cap, coalesce(least(kinds.cap, change.cap), kinds.cap),
-      kinds.fifo, coalesce(greatest(change.due_at, change.until), '-infinity'), change.until
+    SELECT change.organization_id, change.name, kinds.cap, least(kinds.cap, change.allowed),
+      kinds.fifo, coalesce(greatest(change.due_at, change.paused_until), '-infinity'), change.paused_until
     FROM lane_changes change
     JOIN (VALUES ('send', 1, true), ('send_outcome', 1, true), ('webhook_delivery', 8, false), ('webhook_replay', 1, true)) AS kinds (kind, cap, fifo) ON kinds.kind = split_part(change.name, ':', 1)
     WHERE change.inserts AND (SELECT count(*) FROM lanes_written) >= 0

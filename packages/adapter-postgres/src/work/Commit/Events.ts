@@ -2,7 +2,7 @@
 import type { Changes } from "@messaging-crm/core/Changes"
 import { fullBodyOf, type RaisedEvent } from "@messaging-crm/core/RaisedEvents"
 import { WebhookDeliveryRows } from "@messaging-crm/core/WebhookDeliveries"
-import type { CommitRequest, Owned, Part, Traced, Values } from "./Part.ts"
+import { type CommitRequest, isAmong, type Owned, type Part, type Traced, type Values } from "./Part.ts"
 
 /** Fails the newest pending deliveries of disabled webhooks, up to a limit for each. */
 export const abandonDeliveries = ({ json, parameter }: Values, { changes, organization_id }: CommitRequest): Part => {
@@ -63,11 +63,10 @@ export const insertUnsubscribedEvents = (
       organization_id uuid, id uuid, type text, body text, created_at timestamptz
     )
     RETURNING organization_id, type`,
-    // The organizations are named twice, so that no plan reads all webhooks.
     requires: `NOT EXISTS (
     SELECT FROM events_inserted event
     JOIN webhooks webhook ON ${subscribes}
-    WHERE webhook.organization_id = ANY(${organizations}::uuid[])
+    WHERE ${isAmong("webhook.organization_id", `${organizations}::uuid[]`)}
   )`,
     failure: "subscribed"
   }

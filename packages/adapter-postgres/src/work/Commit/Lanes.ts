@@ -2,12 +2,12 @@
 import { isThrottled, type Settlement, type Throttle } from "@messaging-crm/core/Changes"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
 import { lanes, type Work } from "@messaging-crm/core/WorkQueue"
-import type { Owned, Part, Values } from "./Part.ts"
+import { isAmong, type Owned, type Part, type Values } from "./Part.ts"
 
 /** Returns the name of a lane, which begins with its kind. */
 export const nameOf = ({ kind, lane }: Pick<Work, "kind" | "lane">): string => `${kind}:${lane}`
 
-/** How a settlement or a throttle changes a lane. Both open it. */
+/** How a settlement or a throttle changes the columns of a lane. Both open it. */
 interface LaneChange {
   readonly organization_id: OrganizationId
   readonly name: string
@@ -15,8 +15,8 @@ interface LaneChange {
   readonly inserts: boolean
   /** When an item that is released in this lane is due; null without such an item. */
   readonly due_at?: unknown
-  readonly cap?: Throttle["cap"]
-  readonly until?: Throttle["until"]
+  readonly allowed?: Throttle["cap"]
+  readonly paused_until?: Throttle["until"]
 }
 
 const changesOfSettlement = (settlement: Settlement): ReadonlyArray<LaneChange> => {
@@ -35,26 +35,26 @@ const changeOfThrottle = ({ cap, kind, lane, organization_id, until }: Owned<Thr
   organization_id,
   name: nameOf({ kind, lane }),
   inserts: isThrottled({ cap, kind, until }),
-  cap,
-  until
+  allowed: cap,
+  paused_until: until
 })
 
 /** The changes of the lanes of inserted work, in addition to others. */
 const of_inserted_work = `
       UNION ALL
-      SELECT organization_id, lane_name, true, due_at, NULL, NULL, false
+      SELECT organization_id, lane_name, false, true, due_at, NULL, NULL
       FROM work_inserted`
 
-/** Gathers the changes of each lane in one row: `cap` is null without a throttle, `due_at` without a new or released item. */
+/** Gathers the changes of each lane in one row: `allowed` is null without a throttle, `due_at` without a new or released item. */
 const gatherChanges = ({ json }: Values, changes: ReadonlyArray<LaneChange>, hasWork: boolean): Part => ({
   name: "lane_changes",
   body: `
     SELECT organization_id, name, bool_or(opens) AS opens, bool_or(inserts) AS inserts, min(due_at) AS due_at,
-      max(cap) AS cap, max(until) AS until
+      max(allowed) AS allowed, max(paused_until) AS paused_until
     FROM (
-      SELECT *, true AS opens
+      SELECT organization_id, name, true AS opens, inserts, due_at, allowed, paused_until
       FROM jsonb_to_recordset(${json(changes)}) AS given (
-        organization_id uuid, name text, inserts boolean, due_at timestamptz, cap integer, until timestamptz
+        organization_id uuid, name text, inserts boolean, due_at timestamptz, allowed integer, paused_until timestamptz
       )${hasWork ? of_inserted_work : ""}
     ) all_changes
     GROUP BY organization_id, name`
@@ -64,19 +64,16 @@ const gatherChanges = ({ json }: Values, changes: ReadonlyArray<LaneChange>, has
  * Locks the lanes whose row must change: throttled lanes; closed or fifo lanes of settled items; and lanes that get a new
  * or released item, if they are empty or their next check is later than the item is due. All statements lock lanes in the
  * same order.
- *
- * The lanes are named twice, in a join and in an array, so that no estimate of the
- * planner makes it read all lanes.
  */
 const lanes_locked: Part = {
   name: "lanes_locked",
   body: `
-    SELECT lane.name, change.opens, change.due_at, change.cap, change.until
+    SELECT lane.name, change.opens, change.due_at, change.allowed, change.paused_until
     FROM work_lanes lane
     JOIN lane_changes change ON change.name = lane.name
-    WHERE lane.name = ANY(ARRAY(SELECT name FROM lane_changes))
+    WHERE ${isAmong("lane.name", "ARRAY(SELECT name FROM lane_changes)")}
       AND (
-        change.cap IS NOT NULL
+        change.allowed IS NOT NULL
         OR (change.opens AND (lane.closed OR lane.fifo))
         OR (
           change.due_at IS NOT NULL AND NOT lane.closed
@@ -93,12 +90,12 @@ const lanes_written: Part = {
   body: `
     UPDATE work_lanes lane
     SET
-      allowed = CASE WHEN change.cap IS NULL THEN lane.allowed ELSE least(lane.cap, change.cap) END,
-      paused_until = CASE WHEN change.cap IS NULL THEN lane.paused_until ELSE change.until END,
+      allowed = CASE WHEN change.allowed IS NULL THEN lane.allowed ELSE least(lane.cap, change.allowed) END,
+      paused_until = CASE WHEN change.allowed IS NULL THEN lane.paused_until ELSE change.paused_until END,
       closed = lane.closed AND NOT change.opens,
       emptied_at = CASE WHEN change.due_at IS NULL THEN lane.emptied_at END,
       next_due = greatest(
-        CASE WHEN change.cap IS NULL THEN lane.paused_until END,
+        CASE WHEN change.allowed IS NULL THEN lane.paused_until END,
         lane.served_at,
         CASE
           WHEN change.opens THEN '-infinity'
@@ -107,7 +104,7 @@ const lanes_written: Part = {
         END
       )
     FROM lanes_locked change
-    WHERE lane.name = change.name AND lane.name = ANY(ARRAY(SELECT name FROM lanes_locked))
+    WHERE lane.name = change.name AND ${isAmong("lane.name", "ARRAY(SELECT name FROM lanes_locked)")}
     RETURNING lane.name`
 }
 
@@ -118,8 +115,8 @@ const lanes_inserted: Part = {
   name: "lanes_inserted",
   body: `
     INSERT INTO work_lanes (organization_id, name, cap, allowed, fifo, next_due, paused_until)
-    SELECT change.organization_id, change.name, kinds.cap, coalesce(least(kinds.cap, change.cap), kinds.cap),
-      kinds.fifo, coalesce(greatest(change.due_at, change.until), '-infinity'), change.until
+    SELECT change.organization_id, change.name, kinds.cap, least(kinds.cap, change.allowed),
+      kinds.fifo, coalesce(greatest(change.due_at, change.paused_until), '-infinity'), change.paused_until
     FROM lane_changes change
     JOIN (VALUES ${kinds}) AS kinds (kind, cap, fifo) ON kinds.kind = split_part(change.name, ':', 1)
     WHERE change.inserts AND (SELECT count(*) FROM lanes_written) >= 0
@@ -133,7 +130,7 @@ const throttled_lanes_inserted: Part = {
   ...lanes_inserted,
   requires: `(SELECT count(*) FROM lanes_inserted) >= 0 AND NOT EXISTS (
     SELECT FROM lane_changes change
-    WHERE change.inserts AND change.cap IS NOT NULL
+    WHERE change.inserts AND change.allowed IS NOT NULL
       AND NOT EXISTS (SELECT FROM lanes_locked lane WHERE lane.name = change.name)
       AND NOT EXISTS (SELECT FROM lanes_inserted inserted WHERE inserted.name = change.name)
   )`

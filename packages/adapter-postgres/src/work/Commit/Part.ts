@@ -1,4 +1,4 @@
-/** Types that the parts of a commit's statement share. */
+/** A part of a commit's statement, and the types and conditions that all parts share. */
 import type { Changes } from "@messaging-crm/core/Changes"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
 import type { Array } from "effect"
@@ -42,3 +42,9 @@ export type Owned<A> = A & { readonly organization_id: OrganizationId }
 export interface Traced {
   readonly trace: string | null
 }
+
+/**
+ * Returns the condition that a column is one of the values that a join already compares it with. PostgreSQL then looks the
+ * rows up by the index, even if it made the plan while the table was empty and would read all of it for the join alone.
+ */
+export const isAmong = (column: string, values: string): string => `${column} = ANY(${values})`

@@ -4,7 +4,7 @@ import { type ActivityPart, lock_order, type Table } from "@messaging-crm/core/T
 import { tables } from "@messaging-crm/core/Tables"
 import { withTextTimes } from "@messaging-crm/core/Timestamps"
 import { Record } from "effect"
-import type { Owned, Part, Values } from "./Part.ts"
+import { isAmong, type Owned, type Part, type Values } from "./Part.ts"
 
 /** Returns the place of a table in the order of locks. */
 const rankOf = ({ name }: Table): number => lock_order.findIndex((each) => each === name)
@@ -28,17 +28,12 @@ interface Keyed {
 
 const keyText = ({ key, organization_id }: Owned<Keyed>): string => [organization_id, ...Object.values(key)].join("|")
 
-/**
- * The condition under which `stored` is one of the rows that `given` names.
- *
- * The rows are named twice, in a join and in arrays. So even a plan that was made
- * while the table was empty reads only these rows of a large one.
- */
+/** Returns the condition that `stored` is one of the rows that `given` names. */
 const isNamed = ({ parameter }: Values, table: Table, rows: ReadonlyArray<Owned<Keyed>>): string => {
   const values = (column: string) =>
     rows.map(({ key, organization_id }) => column === "organization_id" ? organization_id : key[column] ?? "")
   const among = Object.entries({ [table.owner]: "uuid", ...table.key }).map(
-    ([column, type]) => `stored.${column} = ANY(${parameter(values(column))}::${type}[])`
+    ([column, type]) => isAmong(`stored.${column}`, `${parameter(values(column))}::${type}[]`)
   )
   return [keyMatches(table), ...among].join(" AND ")
 }

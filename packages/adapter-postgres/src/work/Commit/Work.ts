@@ -1,6 +1,6 @@
 /** Work that a commit settles and enqueues. `Lanes.ts` changes its lanes. */
 import type { Enqueued, Settlement } from "@messaging-crm/core/Changes"
-import type { Owned, Part, Traced, Values } from "./Part.ts"
+import { isAmong, type Owned, type Part, type Traced, type Values } from "./Part.ts"
 
 type Outcome = Settlement["outcome"]
 
@@ -25,12 +25,7 @@ const settleAs = (outcome: Outcome, claims: string, isLeased: string): string =>
   }
 }
 
-/**
- * Settles claims of one kind, all with the same outcome.
- *
- * The items are named twice, in a join and in an array. So even a plan that was made
- * while the queue was empty reads only these items of a long one.
- */
+/** Settles claims of one kind, all with the same outcome. */
 export const settleItems = (
   { json, parameter }: Values,
   { claimed: { kind }, outcome }: Settlement,
@@ -39,7 +34,7 @@ export const settleItems = (
   const given = json(settlements.map(({ claimed: { ref, token }, ...settlement }) => ({ ref, token, ...settlement })))
   const claims = `jsonb_to_recordset(${given}) AS claim (ref uuid, token uuid, due_at timestamptz)`
   const isKind = `item.kind = ${parameter(kind)}`
-  const isItem = `item.ref = ANY(${parameter(settlements.map(({ claimed }) => claimed.ref))}::uuid[])`
+  const isItem = isAmong("item.ref", `${parameter(settlements.map(({ claimed }) => claimed.ref))}::uuid[]`)
   const body = settleAs(
     outcome,
     claims,
