@@ -1070,6 +1070,50 @@ BEGIN
 END
 $function$;
 
+CREATE OR REPLACE FUNCTION sweep_lanes(at timestamp with time zone)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  -- Longer than any statement runs that may add an item to the lane.
+  emptied_before CONSTANT timestamptz := at - interval '15 seconds';
+  names text[];
+BEGIN
+  names := ARRAY(
+    SELECT name
+    FROM work_lanes
+    WHERE name = ANY(ARRAY(
+      SELECT lane_name FROM work WHERE leased_until <= at
+      UNION
+      SELECT name
+      FROM work_lanes lane
+      WHERE emptied_at <= emptied_before
+        AND ((allowed = cap AND paused_until IS NULL) OR EXISTS (SELECT FROM work WHERE lane_name = lane.name))
+    ))
+    ORDER BY name
+    FOR UPDATE SKIP LOCKED
+  );
+
+  -- It skips locked items: a concurrent settlement has locked one, and waits for its lane.
+  UPDATE work
+  SET leased_until = NULL, token = NULL
+  WHERE ctid = ANY(ARRAY(
+    SELECT ctid
+    FROM work
+    WHERE lane_name = ANY(names) AND leased_until <= at
+    FOR UPDATE SKIP LOCKED
+  ));
+
+  DELETE FROM work_lanes lane
+  WHERE name = ANY(names) AND emptied_at <= emptied_before AND allowed = cap AND paused_until IS NULL
+    AND NOT EXISTS (SELECT FROM work WHERE lane_name = lane.name);
+
+  UPDATE work_lanes lane
+  SET closed = false, emptied_at = NULL, next_due = greatest(paused_until, served_at, '-infinity')
+  WHERE name = ANY(names) AND EXISTS (SELECT FROM work WHERE lane_name = lane.name);
+END
+$function$;
+
 CREATE OR REPLACE FUNCTION term_keys(organization uuid, term text, last_bit bigint)
  RETURNS bigint[]
  LANGUAGE sql

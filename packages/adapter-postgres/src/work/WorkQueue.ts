@@ -7,10 +7,10 @@
  *
  * The last three columns list what each of the three writers of a lane writes, and when.
  *
- * | Column of `work_lanes` | Meaning | Commits: `Commit/Lanes.ts` | Claims: `schedule_lanes.sql` | Sweeps: this file |
+ * | Column of `work_lanes` | Meaning | Commits: `Commit/Lanes.ts` | Claims: `schedule_lanes.sql` | Sweeps: `sweep_lanes.sql` |
  * | --- | --- | --- | --- | --- |
  * | `cap`, `fifo` | the properties of its kind (core's `lanes`) | a new lane | – | – |
- * | `allowed` | how many items can be leased at once: `cap`, or fewer in a throttled lane | a throttle | – | – |
+ * | `allowed` | how many items can be leased at once: `cap`, or fewer in a throttled lane; a claim returns it as `lane_cap` | a throttle | – | – |
  * | `paused_until` | until when no item is claimed; null without a pause | a throttle | – | – |
  * | `closed` | the next item must wait until another one is settled | cleared by a settlement or a throttle | set or cleared | cleared |
  * | `emptied_at` | since when claims have found no item; null for a lane that is not empty | cleared for a new or released item | set or cleared | cleared |
@@ -50,13 +50,12 @@
  * served again only after those that wait (`served_at`).
  */
 import { OrganizationId } from "@messaging-crm/core/Ids"
-import type { Timestamp } from "@messaging-crm/core/Timestamps"
 import { type Claim, WorkKind, WorkQueue } from "@messaging-crm/core/WorkQueue"
-import { DateTime, Effect, Layer, Schema } from "effect"
+import { Effect, Layer, Schema } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { date, OptionalAt } from "../database/Columns.ts"
 import { makeCommitOrTransactionClient } from "../database/CommitConnections.ts"
-import { rows } from "../database/Rows.ts"
+import { rows, run } from "../database/Rows.ts"
 
 /** The row of a claimed item. */
 export const Item = Schema.Struct({
@@ -80,9 +79,6 @@ const backlogs = rows(Schema.Struct({
   leased: Schema.Int,
   oldest_due_at: OptionalAt
 }))
-
-/** How long a lane must have been empty before it is deleted: longer than any statement runs that may add to it. */
-const empty_seconds = 15
 
 /** The call of the function that claims items and returns their rows. */
 export const claimWork = (
@@ -116,80 +112,20 @@ const backlogWith = (sql: SqlClient.SqlClient): WorkQueue["Service"]["backlog"] 
     GROUP BY kind
   `)
 
-const unthrottled = "allowed = cap AND paused_until IS NULL"
-
-/** Locks the lanes that have a lease that is over, or have long been empty, except throttled ones without items. */
-const lockLanes = (sql: SqlClient.SqlClient, now: Timestamp, emptied_before: Timestamp) =>
-  sql<{ readonly name: string }>`
-    SELECT name
-    FROM work_lanes
-    WHERE name = ANY(ARRAY(
-      SELECT lane_name FROM work WHERE leased_until <= ${date(now)}
-      UNION
-      SELECT name
-      FROM work_lanes lane
-      WHERE emptied_at <= ${date(emptied_before)}
-        AND ((${sql.literal(unthrottled)}) OR EXISTS (SELECT FROM work WHERE lane_name = lane.name))
-    ))
-    ORDER BY name
-    FOR UPDATE SKIP LOCKED
-  `
-
-/** Ends the leases that are over. It skips locked items: a concurrent settlement has locked one, and waits for its lane. */
-const endLeases = (sql: SqlClient.SqlClient, lanes: ReadonlyArray<string>, now: Timestamp) =>
-  sql`
-    UPDATE work
-    SET leased_until = NULL, token = NULL
-    WHERE (kind, ref) IN (
-      SELECT kind, ref
-      FROM work
-      WHERE lane_name = ANY(${lanes}::text[]) AND leased_until <= ${date(now)}
-      FOR UPDATE SKIP LOCKED
-    )
-  `
-
-/** Opens the lanes with items, and deletes those without one that have long been empty and are not throttled. */
-const openOrDelete = (sql: SqlClient.SqlClient, lanes: ReadonlyArray<string>, emptied_before: Timestamp) =>
-  sql`
-    WITH removed AS (
-      DELETE FROM work_lanes lane
-      WHERE name = ANY(${lanes}::text[]) AND emptied_at <= ${date(emptied_before)}
-        AND ${sql.literal(unthrottled)}
-        AND NOT EXISTS (SELECT FROM work WHERE lane_name = lane.name)
-    )
-    UPDATE work_lanes lane
-    SET closed = false, emptied_at = NULL, next_due = greatest(paused_until, served_at, '-infinity')
-    WHERE name = ANY(${lanes}::text[])
-      AND EXISTS (SELECT FROM work WHERE lane_name = lane.name)
-  `
-
-const sweepWith = (sql: SqlClient.SqlClient): WorkQueue["Service"]["sweep"] =>
-  Effect.fnUntraced(
-    function*(now) {
-      const emptied_before = DateTime.subtract(now, { seconds: empty_seconds })
-      const lanes = (yield* lockLanes(sql, now, emptied_before)).map(({ name }) => name)
-      if (lanes.length === 0) return
-      yield* endLeases(sql, lanes, now)
-      yield* openOrDelete(sql, lanes, emptied_before)
-    },
-    sql.withTransaction,
-    Effect.orDie
-  )
-
 /** Layer that keeps work in PostgreSQL. */
 export const layer = Layer.effect(
   WorkQueue,
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
-    const claiming = yield* makeCommitOrTransactionClient
+    const committing = yield* makeCommitOrTransactionClient
     return WorkQueue.of({
       claim: (claim) =>
-        Effect.flatMap(claiming, (client) =>
+        Effect.flatMap(committing, (client) =>
           items(client`
             SELECT organization_id, kind, lane, lane_cap, ref, attempt, defects, token, trace
             FROM ${claimWork(client, claim)}
           `)),
-      sweep: sweepWith(sql),
+      sweep: (now) => Effect.flatMap(committing, (client) => run(client`SELECT sweep_lanes(${date(now)})`)),
       backlog: backlogWith(sql)
     })
   })

@@ -5,6 +5,7 @@
 --
 -- It claims at most `most` items of the kind `wanted`, with the token `claim`. `holders` are the organizations of which the
 -- caller holds items, `held` how many, and `organization_most` how many items of one organization it may hold.
+-- `lane_cap` is the lane's `allowed`, not its `cap`.
 --
 -- The plans must not depend on table sizes: the queue may be empty when they are made, and long a second later. The
 -- settings below make the steps use indexes. LATERAL, ORDER BY inside a count, and `ctid` make them use the right ones:
