@@ -112,16 +112,22 @@ const isOnPage = (sql: SqlClient.SqlClient, { match: { updated_since }, page }: 
   return updated_since === null ? follows : sql`${follows} AND contact.updated_at >= ${date(updated_since)}`
 }
 
-/** How many of the newest contacts of an owner or a stage are read for a page of those with a tag. */
+/** How many of the newest contacts of an owner or a stage are read for a page of those with a tag: `read_max` of `find_contacts`. */
 const newest_max = 1500
+
+/**
+ * A tag with at most this many contacts cannot fill a page of the default size. One with a few more can, so the newest contacts
+ * are read for it although `find_contacts` would look it up (`lookup_max`).
+ */
+const rare_max = 20
 
 /**
  * Returns the statement that selects a page of a tag from the newest contacts of its owner or stage. If it fills the page, no
  * older contact belongs on it.
  *
- * It fills most pages, and costs less than the start of `find_contacts`. It reads nothing for a tag with at most 20 contacts,
- * which the function looks up: a limit of 0 costs less than a condition, which makes PostgreSQL copy each row. For the same
- * reason, only the contacts of the page are read in full, by their `ctid`, which cannot change within the statement's
+ * It fills most pages, and costs less than the start of `find_contacts`. It reads nothing for a rare tag, whose
+ * contacts the function looks up: a limit of 0 costs less than a condition, which makes PostgreSQL copy each row. For the
+ * same reason, only the contacts of the page are read in full, by their `ctid`, which cannot change within the statement's
  * snapshot. A `ctid` is unique only within one partition, so the join also compares the key.
  */
 const newestOf = (sql: SqlClient.SqlClient, selected: Selected): Statement.Statement<unknown> => {
@@ -140,7 +146,8 @@ const newestOf = (sql: SqlClient.SqlClient, selected: Selected): Statement.State
       WHERE contact.organization_id = ${organization_id} AND ${isIndexed} AND ${isOnPage(sql, selected)}
       ORDER BY contact.updated_at DESC, contact.id DESC
       LIMIT ${sql.literal(String(newest_max))} * EXISTS (
-        SELECT FROM contact_tags WHERE organization_id = ${organization_id} AND tag_id = ${tag_id} OFFSET 20
+        SELECT FROM contact_tags WHERE organization_id = ${organization_id} AND tag_id = ${tag_id}
+        OFFSET ${sql.literal(String(rare_max))}
       )::integer
     ) newest
     JOIN contacts contact ON contact.ctid = newest.row_id AND contact.organization_id = ${organization_id}
