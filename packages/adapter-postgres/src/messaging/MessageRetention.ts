@@ -37,7 +37,7 @@ const found = (sql: SqlClient.SqlClient, before: Timestamp, limit: number) =>
     )
   `
 
-/** Locks on all rows that the statement changes, in the order of `lock_order`. */
+/** Locks on all rows that the statement changes, in the order of `lock_order`, as `LockOrder.test.ts` checks. */
 const locks = (sql: SqlClient.SqlClient, before: Timestamp) =>
   sql`
     provider_ids AS MATERIALIZED (
