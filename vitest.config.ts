@@ -2,11 +2,11 @@ import { availableParallelism } from "node:os"
 import { defineConfig } from "vitest/config"
 import { BaseSequencer, type TestSpecification } from "vitest/node"
 
-/** Packages whose tests need PostgreSQL. Tests of the others start without it. */
-const withPostgres = "packages/{adapter-postgres,server}/test/**/*.test.ts"
+/** Tests that need PostgreSQL. The others start without it. */
+const withPostgres = ["packages/{adapter-postgres,server}/test/**/*.test.ts", "reliability/test/slow/**/*.test.ts"]
 
 /** Tests that start programs, fill a large database, or try every pair of operations. `npm run test:all` runs them too. */
-const slow = "packages/*/test/slow/**/*.test.ts"
+const slow = "{packages/*,reliability}/test/slow/**/*.test.ts"
 
 const globalSetup = ["packages/server/testing/GlobalSetup.ts"]
 
@@ -14,7 +14,7 @@ const globalSetup = ["packages/server/testing/GlobalSetup.ts"]
 const longest = [
   "adapter-postgres/test/slow/Races",
   "adapter-postgres/test/slow/Plans",
-  "server/test/slow/FullDisk",
+  "reliability/test/slow/FullDisk",
   "adapter-postgres/test/conformance/Ports",
   "adapter-postgres/test/conformance/Operations",
   "server/test/slow/Canaries",
@@ -24,7 +24,7 @@ const longest = [
   "server/test/slow/Server",
   "server/test/slow/Processes",
   "server/test/slow/Pagination",
-  "server/test/slow/Failover",
+  "reliability/test/slow/Failover",
   "server/test/slow/Dev",
   "adapter-postgres/test/SilentConnection"
 ]
@@ -62,16 +62,16 @@ export default defineConfig({
           name: "memory",
           include: [
             "{packages,examples}/*/test/**/*.test.ts",
-            "{benchmarks,packages/server/{simulation,torture}}/**/*.test.ts"
+            "{benchmarks,reliability}/test/**/*.test.ts"
           ],
-          exclude: ["**/node_modules/**", withPostgres]
+          exclude: ["**/node_modules/**", ...withPostgres]
         }
       },
       {
         extends: true,
         test: {
           name: "postgres",
-          include: [withPostgres],
+          include: withPostgres,
           exclude: ["**/node_modules/**", slow],
           globalSetup
         }

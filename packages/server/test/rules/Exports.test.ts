@@ -7,9 +7,12 @@ import { exportsOf, textOf } from "./Sources.ts"
 const packages = globSync("packages/*/package.json").map((file) => basename(join(file, "..")))
 
 describe("package exports", () => {
-  const texts = globSync("{docs/*.md,README.md,packages/*/README.md,{packages,examples,benchmarks}/**/*.{ts,mjs}}", {
-    exclude: ["**/node_modules/**"]
-  }).map((file) => ({ file, text: textOf(file) }))
+  const texts = globSync(
+    "{docs/*.md,README.md,packages/*/README.md,{packages,examples,benchmarks,reliability}/**/*.{ts,mjs}}",
+    {
+      exclude: ["**/node_modules/**"]
+    }
+  ).map((file) => ({ file, text: textOf(file) }))
 
   for (const name of packages) {
     it(`${name} exports single modules that another package uses`, () => {

@@ -7,7 +7,7 @@ import * as Cluster from "../../testing/processes/Cluster.ts"
 import * as Network from "../../testing/processes/Network.ts"
 import { program } from "../../testing/processes/Programs.ts"
 import * as Servers from "../../testing/processes/Servers.ts"
-import { unknownOutcomeTimeout } from "../../testing/processes/shortTimeouts.ts"
+import { unknownOutcomeTimeout } from "../../testing/programs/shortTimeouts.ts"
 
 const dataOf = <A, I>(data: Schema.Codec<A, I>, { text }: Api.Response) =>
   Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Struct({ data })))(text).pipe(

@@ -34,14 +34,14 @@ const requireMigrations = (folder: string, ref: string): void => {
   }
 }
 
-const Lockfile = Schema.fromJsonString(Schema.Struct({ packages: Schema.Record(Schema.String, Schema.Json) }))
+const Entry = Schema.Record(Schema.String, Schema.Json)
+const Lockfile = Schema.fromJsonString(Schema.Struct({ packages: Schema.Record(Schema.String, Entry) }))
 
 /** Returns the npm packages of a lockfile with their versions and checksums, without those of the workspace. */
 const lockedPackages = (folder: string): string => {
   const { packages } = Schema.decodeUnknownSync(Lockfile)(readFileSync(join(folder, "package-lock.json"), "utf8"))
-  const own = "node_modules/@messaging-crm/"
   return JSON.stringify(
-    Object.entries(packages).filter(([path]) => path.includes("node_modules/") && !path.startsWith(own))
+    Object.entries(packages).filter(([path, entry]) => path.includes("node_modules/") && entry["link"] !== true)
   )
 }
 
@@ -82,6 +82,12 @@ export interface PreviousVersion {
 
 const programs = ["server", "worker"] as const
 
+/** Returns the folder of the programs with short timeouts, which some versions before the first release have in `faults`. */
+const programsOf = (folder: string): string => {
+  const places = ["packages/server/testing/programs", "packages/server/faults"].map((place) => join(folder, place))
+  return places.find((place) => existsSync(place)) ?? ""
+}
+
 /** Checks a version out into an empty folder, bundles it there, and returns its programs. */
 export const checkOutPrevious = (folder: string, ref: string = defaultRef()): PreviousVersion => {
   const commit = git("rev-parse", "--short", `${ref}^{commit}`)
@@ -91,7 +97,7 @@ export const checkOutPrevious = (folder: string, ref: string = defaultRef()): Pr
   install(folder)
   lowerVersionNumber(folder)
   const sources = Object.fromEntries(
-    programs.map((name) => [name, join(folder, "packages/server/faults", `${name}.ts`)])
+    programs.map((name) => [name, join(programsOf(folder), `${name}.ts`)])
   )
   const script = `
     const { bundle } = await import("./packages/server/scripts/bundle.ts")

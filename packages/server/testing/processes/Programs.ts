@@ -8,8 +8,8 @@ export const sources = {
   /** The command line. */
   main: pathOf("../../src/main.ts"),
   /** `serve` and `worker` with short timeouts. */
-  server: pathOf("../../faults/server.ts"),
-  worker: pathOf("../../faults/worker.ts"),
+  server: pathOf("../programs/server.ts"),
+  worker: pathOf("../programs/worker.ts"),
   /** The fake Graph API. */
   graph: pathOf("../../../provider-cloud/testing/main.ts")
 }

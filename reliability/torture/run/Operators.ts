@@ -1,0 +1,28 @@
+/** The operators of the organizations, whose commands run in this process over their own database connection. */
+import { CurrentActor } from "@messaging-crm/core/Actor"
+import { OrganizationId } from "@messaging-crm/core/Ids"
+import { ConfigProvider, type Context, Effect, Layer } from "effect"
+import * as AdminOperations from "../../../packages/server/src/cli/AdminOperations.ts"
+import type { Cluster, Organization } from "./Cluster.ts"
+
+type Services = typeof AdminOperations.layer extends Layer.Layer<infer A, infer _E, infer _R> ? A : never
+
+/** Connects to the database, and returns a function that runs commands of an organization's operator. Failures are defects. */
+export const make = Effect.fnUntraced(function*({ environment }: Cluster) {
+  const settings = ConfigProvider.layer(ConfigProvider.fromUnknown({ ...environment, DATABASE_POOL: "2" }))
+  const services: Context.Context<Services> = yield* Effect.orDie(
+    Layer.build(AdminOperations.layer.pipe(Layer.provide(settings)))
+  )
+  return ({ organization_id }: Organization) =>
+  <A, E>(command: Effect.Effect<A, E, CurrentActor | Services>): Effect.Effect<A> =>
+    command.pipe(
+      Effect.provideService(CurrentActor, {
+        organization_id: OrganizationId.make(organization_id),
+        member_id: null
+      }),
+      Effect.provide(services),
+      Effect.orDie
+    )
+})
+
+export type Operators = Effect.Success<ReturnType<typeof make>>
