@@ -1,7 +1,7 @@
 /** The webhook endpoints of a run: most respond at once, some fail for hours, and some return 410. */
 import { type WebhookRequest, WebhookRequestFailed, type WebhookTransport } from "@messaging-crm/core/WebhookTransport"
 import { Effect } from "effect"
-import type { Host } from "./Processes.ts"
+import type { Host } from "./Host.ts"
 import type { Scene } from "./Store.ts"
 
 /** A request that an endpoint received. */

@@ -14,7 +14,8 @@ import {
 } from "@messaging-crm/core/MessagingProvider"
 import { DateTime, Effect } from "effect"
 import type { Faults } from "./Faults.ts"
-import { bodyOf, type Host, type Process } from "./Processes.ts"
+import type { Host } from "./Host.ts"
+import { bodyOf, type Process } from "./Processes.ts"
 import type { Scene } from "./Store.ts"
 
 /** A message that the network has accepted. */

@@ -5,22 +5,13 @@ import { Inbound, ProviderEvent } from "@messaging-crm/core/Inbound"
 import { MessagingProvider } from "@messaging-crm/core/MessagingProvider"
 import { WebhookTransport } from "@messaging-crm/core/WebhookTransport"
 import { Worker } from "@messaging-crm/core/Worker"
-import { Context, Deferred, Effect, Fiber, Layer, Schema, Scope } from "effect"
+import { Context, Deferred, Effect, Layer, Schema, Scope } from "effect"
 import { HttpRouter } from "effect/http"
+import * as Host from "./Host.ts"
 import * as HttpInMemory from "./HttpInMemory.ts"
 import * as Store from "./Store.ts"
-import type { Trace } from "./Trace.ts"
 
-export interface Host {
-  readonly name: string
-  is_alive: boolean
-  /** Ends the process at once. Work in progress stays unfinished. */
-  readonly kill: () => void
-  /** Stops the process as a signal does: it finishes or releases its work in progress. */
-  readonly stop: () => void
-}
-
-export interface Process extends Host {
+export interface Process extends Host.Host {
   /** Completes when the process has ended. */
   readonly ended: Effect.Effect<void>
   /** Returns the response, or null if the process ends first. */
@@ -31,15 +22,8 @@ export interface Process extends Host {
 
 /** The systems outside the service, as one process reaches them. */
 export interface Outside {
-  readonly provider: (host: Host) => MessagingProvider["Service"]
-  readonly transport: (host: Host) => WebhookTransport["Service"]
-}
-
-/** A host with its loops, which stop with it. */
-interface RunningHost extends Host {
-  is_stopping: boolean
-  readonly exit: Deferred.Deferred<void>
-  readonly loops: Array<Fiber.Fiber<unknown, unknown>>
+  readonly provider: (host: Host.Host) => MessagingProvider["Service"]
+  readonly transport: (host: Host.Host) => WebhookTransport["Service"]
 }
 
 const decodeEvent = Schema.decodeUnknownSync(Schema.fromJsonString(ProviderEvent))
@@ -48,34 +32,6 @@ const [encoder, decoder] = [new TextEncoder(), new TextDecoder()]
 
 /** Returns an event as the body of a callback. */
 export const bodyOf = (event: ProviderEvent): Uint8Array => encoder.encode(encodeEvent(event))
-
-const makeHost = Effect.fnUntraced(function*(name: string, trace: Trace) {
-  const context = yield* Effect.context<never>()
-  const exit = yield* Deferred.make<void>()
-  const loops: RunningHost["loops"] = []
-  const end = (how: string) => {
-    host.is_alive = false
-    trace.add(name, how)
-    Deferred.doneUnsafe(exit, Effect.void)
-  }
-  const host: RunningHost = {
-    name,
-    exit,
-    loops,
-    is_alive: true,
-    is_stopping: false,
-    kill: () => end("killed"),
-    stop: () => {
-      if (host.is_stopping) return
-      host.is_stopping = true
-      trace.add(name, "stopping")
-      Effect.runForkWith(context)(
-        Effect.andThen(Fiber.interruptAll(loops), Effect.sync(() => host.is_alive && end("stopped")))
-      )
-    }
-  }
-  return host
-})
 
 /** Builds the services of a process, and its router if it has HTTP. */
 const build = Effect.fnUntraced(function*(services: Layer.Layer<Crm.Services>, hasHttp: boolean) {
@@ -92,7 +48,7 @@ const build = Effect.fnUntraced(function*(services: Layer.Layer<Crm.Services>, h
 })
 
 /** Starts the worker and the processing of stored callbacks. */
-const startLoops = Effect.fnUntraced(function*({ loops }: RunningHost, context: Context.Context<Crm.Services>) {
+const startLoops = Effect.fnUntraced(function*({ loops }: Host.RunningHost, context: Context.Context<Crm.Services>) {
   const inbound = Context.get(context, Inbound)
   const inbox = Context.get(context, CallbackInbox)
   const processCallbacks = inbox.run(({ body }) => Effect.orDie(inbound.receive(decodeEvent(decoder.decode(body)))))
@@ -100,16 +56,6 @@ const startLoops = Effect.fnUntraced(function*({ loops }: RunningHost, context: 
     loops.push(yield* Effect.forkDetach(Effect.provideContext(loop, context)))
   }
 })
-
-/** Runs an effect in a process, and returns null if the process ends first. */
-const runInside = <A>(host: RunningHost, effect: Effect.Effect<A>) =>
-  Effect.gen(function*() {
-    if (!host.is_alive || host.is_stopping) return null
-    const done = yield* Deferred.make<A | null>()
-    yield* Effect.forkDetach(Effect.flatMap(effect, (value) => Deferred.succeed(done, value)))
-    yield* Effect.forkDetach(Effect.flatMap(Deferred.await(host.exit), () => Deferred.succeed(done, null)))
-    return yield* Deferred.await(done)
-  })
 
 /** Starts a process. One without HTTP responds to no request. */
 export const start = Effect.fnUntraced(function*(
@@ -119,7 +65,7 @@ export const start = Effect.fnUntraced(function*(
   name: string,
   hasHttp: boolean
 ) {
-  const host = yield* makeHost(name, scene.trace)
+  const host = yield* Host.make(name, scene.trace)
   const services = Crm.layer.pipe(
     Layer.provideMerge(Layer.mergeAll(
       Store.layer({ scene, shared, host }),
@@ -134,9 +80,9 @@ export const start = Effect.fnUntraced(function*(
   return Object.assign(host, {
     ended: Deferred.await(host.exit),
     request: (request: HttpInMemory.Request) =>
-      router === null ? Effect.succeed(null) : runInside(host, HttpInMemory.respond(router, context, request)),
+      router === null ? Effect.succeed(null) : Host.run(host, HttpInMemory.respond(router, context, request)),
     run: <A, E>(operation: Effect.Effect<A, E, Crm.Services>) =>
-      runInside(
+      Host.run(
         host,
         Effect.provideContext(operation, context).pipe(
           Effect.map((value) => ({ value })),
