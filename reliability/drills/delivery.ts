@@ -20,6 +20,7 @@ import { program } from "../../packages/server/testing/processes/Programs.ts"
 import * as Servers from "../../packages/server/testing/processes/Servers.ts"
 import * as Subscribers from "../../packages/server/testing/processes/Subscribers.ts"
 import { runDrill, withPostgres } from "./harness/Drill.ts"
+import { occurredViolations } from "./harness/Violations.ts"
 
 const kills_wanted = Number(process.argv[2] ?? 100)
 const messages = 1250
@@ -167,19 +168,18 @@ const verify = (
   const arrived = new Set(received.map(pair))
   const lost = deliveries.filter((delivery) => !arrived.has(pair(delivery)))
   const repeats = received.length - arrived.size
-  const checks = {
-    "everything was delivered before the kills were done": kills >= kills_wanted,
-    "an event is missing, or there is one too many": stored_messages === messages && events.length === messages,
-    "a delivery is missing, or there is one too many": deliveries.length === messages * subscribers,
-    [`${lost.length} deliveries never arrived`]: lost.length === 0,
-    "something arrived that is not stored": arrived.size === deliveries.length,
-    "other bytes arrived than are stored": received.every(({ body, event_id }) => body === bodies.get(event_id)),
-    "a signature was not valid": receivers.every(({ forged }) => forged.length === 0),
-    "a delivery did not succeed": deliveries.every(({ status }) => status === "succeeded"),
-    "there are more repeats than the kills explain": repeats <= kills * in_flight_max,
-    [`the queue is not empty: ${JSON.stringify(queue)}`]: queue.left === 0 && queue.lanes === 0
-  }
-  const violations = Object.entries(checks).filter(([, holds]) => !holds).map(([violation]) => violation)
+  const violations = occurredViolations({
+    "everything was delivered before the kills were done": kills < kills_wanted,
+    "an event is missing, or there is one too many": stored_messages !== messages || events.length !== messages,
+    "a delivery is missing, or there is one too many": deliveries.length !== messages * subscribers,
+    [`${lost.length} deliveries never arrived`]: lost.length > 0,
+    "something arrived that is not stored": arrived.size !== deliveries.length,
+    "other bytes arrived than are stored": received.some(({ body, event_id }) => body !== bodies.get(event_id)),
+    "a signature was not valid": receivers.some(({ forged }) => forged.length > 0),
+    "a delivery did not succeed": deliveries.some(({ status }) => status !== "succeeded"),
+    "there are more repeats than the kills explain": repeats > kills * in_flight_max,
+    [`the queue is not empty: ${JSON.stringify(queue)}`]: queue.left !== 0 || queue.lanes !== 0
+  })
   const numbers = { kills, kills_in_flight, events: events.length, deliveries: deliveries.length }
   console.log(JSON.stringify({ ...numbers, arrivals: received.length, repeats, lost: lost.length, violations }))
   return violations.length === 0

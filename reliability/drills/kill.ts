@@ -14,6 +14,7 @@ import { program } from "../../packages/server/testing/processes/Programs.ts"
 import * as Servers from "../../packages/server/testing/processes/Servers.ts"
 import { runDrill, withPostgres } from "./harness/Drill.ts"
 import * as StoredWrites from "./harness/StoredWrites.ts"
+import { occurredViolations } from "./harness/Violations.ts"
 import * as Writes from "./harness/Writes.ts"
 
 const kills_wanted = Number(process.argv[2] ?? 120)
@@ -99,10 +100,10 @@ const verify = (outcome: Outcome, stored: StoredWrites.Stored) => {
     status === "sent" || failure_reason === "outcome_unknown"
   const violations = [
     ...StoredWrites.violationsOf(outcome, stored),
-    ...(stored.sends.every(isVisible) ? [] : ["a lost response was neither settled nor ended as outcome_unknown"]),
-    ...(dropped_responses >= dropped_responses_wanted
-      ? []
-      : [`only ${dropped_responses} responses to commits were dropped`])
+    ...occurredViolations({
+      "a lost response was neither settled nor ended as outcome_unknown": !stored.sends.every(isVisible),
+      [`only ${dropped_responses} responses to commits were dropped`]: dropped_responses < dropped_responses_wanted
+    })
   ]
   console.log(JSON.stringify({ provider, kills, dropped_responses, ...StoredWrites.countsOf(stored), violations }))
   return violations.length === 0

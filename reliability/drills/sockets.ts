@@ -17,6 +17,7 @@ import * as Organizations from "../../packages/server/testing/processes/Organiza
 import * as Processes from "../../packages/server/testing/processes/Processes.ts"
 import * as Servers from "../../packages/server/testing/processes/Servers.ts"
 import { runDrill, withPostgres } from "./harness/Drill.ts"
+import { occurredViolations } from "./harness/Violations.ts"
 
 const seconds = Number(process.argv[2] ?? 30)
 const seed = Number(process.argv[3] ?? Math.floor(Math.random() * 1_000_000))
@@ -100,13 +101,13 @@ const drill = Effect.gen(function*() {
   const metrics = yield* Effect.promise(() =>
     fetch(`http://127.0.0.1:${metrics_port}/metrics`).then(({ ok }) => ok, () => false)
   )
-  const violations = [
-    ...(lives ? [] : [`the process ended with ${child.exitCode ?? child.signalCode}`]),
-    ...(lives && !metrics ? ["METRICS_PORT does not respond"] : []),
-    ...(during.failed === 0 ? [] : [`${during.failed} requests of the other client failed`]),
-    ...(during.memory_mib < rest.memory_mib + memory_mib_max ? [] : [`memory grew to ${during.memory_mib} MiB`]),
-    ...((counts["sockets"] ?? 0) > 0 ? [] : ["nothing was sent"])
-  ]
+  const violations = occurredViolations({
+    [`the process ended with ${child.exitCode ?? child.signalCode}`]: !lives,
+    "METRICS_PORT does not respond": lives && !metrics,
+    [`${during.failed} requests of the other client failed`]: during.failed > 0,
+    [`memory grew to ${during.memory_mib} MiB`]: during.memory_mib >= rest.memory_mib + memory_mib_max,
+    "nothing was sent": (counts["sockets"] ?? 0) === 0
+  })
   console.log(JSON.stringify({ seed, counts, rest, during, violations }, null, 2))
   return violations.length === 0
 })

@@ -4,6 +4,7 @@ import { Effect, Fiber, Redacted, Ref, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Cluster } from "../../../packages/server/testing/processes/Cluster.ts"
 import * as Network from "../../../packages/server/testing/processes/Network.ts"
+import { occurredViolations } from "./Violations.ts"
 import type { Clients, Outcome } from "./Writes.ts"
 
 /** The stored rows and the messages that the network accepted, read when the queue is empty. */
@@ -65,23 +66,21 @@ export const violationsOf = (
   const completedOn = (path: Outcome["completed"][number]["path"]) =>
     completed.filter((request) => request.path === path)
   const sent = sends.filter(({ status }) => status === "sent")
-  return [
-    differences.length === 0 ? null : `replays that differ: ${differences.join(", ")}`,
-    contacts.every(({ count }) => count === 1) ? null : "a contact was created twice",
-    sorted(contacts.map(({ key }) => key)) === sorted(completedOn("/contacts").map(({ key }) => key))
-      ? null
-      : "the contacts are not those of the responses",
-    sorted(sends.map(({ id }) => id)) === sorted(completedOn("/conversations").map(({ id }) => id))
-      ? null
-      : "the sends are not those of the responses",
-    new Set(accepted).size === accepted.length ? null : "a send reached the provider twice",
-    sorted(accepted) === sorted(sent.map(({ id }) => id))
-      ? null
-      : "the sends with status sent are not those that the provider accepted",
-    sent.length === messages ? null : "a send with status sent has no message, or two",
-    unread === 0 ? null : `${unread} messages without read_at were reported as read`,
-    queued === 0 ? null : `${queued} rows are still in the queue`
-  ].filter((violation) => violation !== null)
+  return occurredViolations({
+    [`replays that differ: ${differences.join(", ")}`]: differences.length > 0,
+    "a contact was created twice": contacts.some(({ count }) => count !== 1),
+    "the contacts are not those of the responses": sorted(contacts.map(({ key }) =>
+      key
+    )) !== sorted(completedOn("/contacts").map(({ key }) => key)),
+    "the sends are not those of the responses":
+      sorted(sends.map(({ id }) => id)) !== sorted(completedOn("/conversations").map(({ id }) => id)),
+    "a send reached the provider twice": new Set(accepted).size !== accepted.length,
+    "the sends with status sent are not those that the provider accepted":
+      sorted(accepted) !== sorted(sent.map(({ id }) => id)),
+    "a send with status sent has no message, or two": sent.length !== messages,
+    [`${unread} messages without read_at were reported as read`]: unread !== 0,
+    [`${queued} rows are still in the queue`]: queued !== 0
+  })
 }
 
 /** Returns the counts of a report. */

@@ -12,6 +12,7 @@ import * as Processes from "../../../packages/server/testing/processes/Processes
 import * as Servers from "../../../packages/server/testing/processes/Servers.ts"
 import * as Subscribers from "../../../packages/server/testing/processes/Subscribers.ts"
 import * as StoredWrites from "../harness/StoredWrites.ts"
+import { occurredViolations } from "../harness/Violations.ts"
 import * as Writes from "../harness/Writes.ts"
 
 /** The path of the command line of each version. */
@@ -106,15 +107,13 @@ const compareEvents = Effect.fnUntraced(function*({ forged, received }: Subscrib
   return {
     events: stored.length,
     repeated_events: received.length - bodies.size,
-    violations: [
-      stored.length > 0 ? null : "no event has a delivery",
-      lost.length === 0 ? null : `${lost.length} events never arrived`,
-      stored.every(({ body, event_id }) => (bodies.get(event_id) ?? body) === body)
-        ? null
-        : "an event has different bytes",
-      stored.every(({ status }) => status === "succeeded") ? null : "a delivery did not succeed",
-      forged.length === 0 ? null : `${forged.length} signatures were invalid`
-    ].filter((violation) => violation !== null)
+    violations: occurredViolations({
+      "no event has a delivery": stored.length === 0,
+      [`${lost.length} events never arrived`]: lost.length > 0,
+      "an event has different bytes": stored.some(({ body, event_id }) => (bodies.get(event_id) ?? body) !== body),
+      "a delivery did not succeed": stored.some(({ status }) => status !== "succeeded"),
+      [`${forged.length} signatures were invalid`]: forged.length > 0
+    })
   }
 })
 
