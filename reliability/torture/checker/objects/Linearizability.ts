@@ -76,109 +76,112 @@ const link = <State>(steps: ReadonlyArray<Step<unknown>>): Entry<State> => {
 
 /** The search for an order. */
 class Search<State, Action> {
-  readonly #specification: Specification<State, Action>
-  readonly #steps: ReadonlyArray<Step<Action>>
-  readonly #head: Entry<State>
+  private readonly specification: Specification<State, Action>
+  private readonly steps: ReadonlyArray<Step<Action>>
+  private readonly head: Entry<State>
   /** A bit for each call. In the order of starts, only a short range of words is neither full nor empty. */
-  readonly #linearized: Uint16Array
+  private readonly linearized: Uint16Array
   /** The position of the first word that is not full, and that after the last word that is not empty. */
-  #low = 0
-  #high = 0
-  readonly #failed = new Set<string>()
-  readonly #path: Array<{ readonly entry: Entry<State>; readonly before: State; readonly others: Array<State> }> = []
-  #state: State
-  #unexplained: number
+  private low = 0
+  private high = 0
+  private readonly failed = new Set<string>()
+  private readonly path: Array<
+    { readonly entry: Entry<State>; readonly before: State; readonly others: Array<State> }
+  > = []
+  private state: State
+  private unexplained: number
 
   constructor(specification: Specification<State, Action>, steps: ReadonlyArray<Step<Action>>) {
-    this.#specification = specification
-    this.#steps = steps
-    this.#head = link(steps)
-    this.#linearized = new Uint16Array(Math.ceil(steps.length / 16))
-    this.#state = specification.initial
-    this.#unexplained = steps.filter(({ ended_at }) => ended_at !== null).length
+    this.specification = specification
+    this.steps = steps
+    this.head = link(steps)
+    this.linearized = new Uint16Array(Math.ceil(steps.length / 16))
+    this.state = specification.initial
+    this.unexplained = steps.filter(({ ended_at }) => ended_at !== null).length
   }
 
-  readonly run = (budget: number): SearchResult => {
-    let entry = this.#head.next
-    for (let tried = 0; this.#unexplained > 0; tried++) {
+  run(budget: number): SearchResult {
+    let entry = this.head.next
+    for (let tried = 0; this.unexplained > 0; tried++) {
       if (tried > budget) return "undecided"
       if (entry !== null && entry.returns !== undefined) {
-        entry = this.#linearize(entry, this.#nextOf(entry)) ? this.#head.next : entry.next
+        entry = this.linearize(entry, this.nextOf(entry)) ? this.head.next : entry.next
         continue
       }
-      const last = this.#path.pop()
+      const last = this.path.pop()
       if (last === undefined) return "not linearizable"
-      this.#undo(last.entry, last.before)
-      entry = this.#linearize(last.entry, last.others) ? this.#head.next : last.entry.next
+      this.undo(last.entry, last.before)
+      entry = this.linearize(last.entry, last.others) ? this.head.next : last.entry.next
     }
     return "linearizable"
   }
 
   /** Returns the states after a call, and for a call without a response only those that differ from the state before. */
-  readonly #nextOf = (entry: Entry<State>): Array<State> => {
-    const { forget, keyOf, next } = this.#specification
-    const step = this.#steps[entry.step]
-    if (step === undefined || this.#hasEarlierEqual(entry, step)) return []
+  private nextOf(entry: Entry<State>): Array<State> {
+    const { forget, keyOf, next } = this.specification
+    const step = this.steps[entry.step]
+    if (step === undefined || this.hasEarlierEqual(entry, step)) return []
     const { action, ended_at, is_forgotten = false } = step
-    const states = Array.from(next(this.#state, is_forgotten ? forget(action) : action))
-    if (ended_at !== null) return is_forgotten ? [...states, this.#state] : states
-    const before = keyOf(this.#state)
+    const states = Array.from(next(this.state, is_forgotten ? forget(action) : action))
+    if (ended_at !== null) return is_forgotten ? [...states, this.state] : states
+    const before = keyOf(this.state)
     return states.filter((state) => keyOf(state) !== before)
   }
 
   /** Returns whether an earlier pending call that was not linearized has the same effect, so that the search must linearize that one first. */
-  readonly #hasEarlierEqual = (entry: Entry<State>, { action, ended_at }: Step<Action>): boolean => {
+  private hasEarlierEqual(entry: Entry<State>, { action, ended_at }: Step<Action>): boolean {
     if (ended_at !== null) return false
-    const { effectOf } = this.#specification
+    const { effectOf } = this.specification
     const effect = effectOf(action)
     for (let other = entry.previous; other !== null; other = other.previous) {
-      const step = this.#steps[other.step]
+      const step = this.steps[other.step]
       if (other.returns === null && step !== undefined && effectOf(step.action) === effect) return true
     }
     return false
   }
 
   /** Linearizes a call with the first of its next states that has not failed before. */
-  readonly #linearize = (entry: Entry<State>, states: Array<State>): boolean => {
-    this.#mark(entry, true)
-    const linearized = this.#linearizedKey()
+  private linearize(entry: Entry<State>, states: Array<State>): boolean {
+    this.mark(entry, true)
+    const linearized = this.linearizedKey()
     for (let state = states.shift(); state !== undefined; state = states.shift()) {
-      const configuration = `${this.#specification.keyOf(state)}\n${linearized}`
-      if (this.#failed.has(configuration)) continue
-      this.#failed.add(configuration)
-      this.#path.push({ entry, before: this.#state, others: states })
-      this.#state = state
+      const configuration = `${this.specification.keyOf(state)}\n${linearized}`
+      if (this.failed.has(configuration)) continue
+      this.failed.add(configuration)
+      this.path.push({ entry, before: this.state, others: states })
+      this.state = state
       unlink(entry)
       if (entry.returns) {
         unlink(entry.returns)
-        this.#unexplained -= 1
+        this.unexplained -= 1
       }
       return true
     }
-    this.#mark(entry, false)
+    this.mark(entry, false)
     return false
   }
 
-  readonly #mark = ({ step }: Entry<State>, isLinearized: boolean) => {
+  private mark({ step }: Entry<State>, isLinearized: boolean): void {
     const [word, bit] = [step >> 4, 1 << (step & 15)]
-    const before = this.#linearized[word] ?? 0
-    this.#linearized[word] = isLinearized ? before | bit : before & ~bit
-    if (isLinearized) this.#high = Math.max(this.#high, word + 1)
-    else this.#low = Math.min(this.#low, word)
-    while (this.#linearized[this.#low] === 0xffff) this.#low += 1
-    while (this.#high > this.#low && this.#linearized[this.#high - 1] === 0) this.#high -= 1
+    const before = this.linearized[word] ?? 0
+    this.linearized[word] = isLinearized ? before | bit : before & ~bit
+    if (isLinearized) this.high = Math.max(this.high, word + 1)
+    else this.low = Math.min(this.low, word)
+    while (this.linearized[this.low] === 0xffff) this.low += 1
+    while (this.high > this.low && this.linearized[this.high - 1] === 0) this.high -= 1
   }
 
   /** Equal for equal sets of linearized calls. */
-  readonly #linearizedKey = (): string =>
-    `${this.#low} ${String.fromCharCode(...this.#linearized.subarray(this.#low, this.#high))}`
+  private linearizedKey(): string {
+    return `${this.low} ${String.fromCharCode(...this.linearized.subarray(this.low, this.high))}`
+  }
 
-  readonly #undo = (entry: Entry<State>, before: State) => {
-    this.#state = before
-    this.#mark(entry, false)
+  private undo(entry: Entry<State>, before: State): void {
+    this.state = before
+    this.mark(entry, false)
     if (entry.returns) {
       relink(entry.returns)
-      this.#unexplained += 1
+      this.unexplained += 1
     }
     relink(entry)
   }

@@ -1,8 +1,31 @@
-/** The steps of requests on single objects. */
+/** A step on an object, and the ways to make one from a request. */
 import type { RecordedResponse } from "../../History.ts"
+import type { Kind } from "../Evidence.ts"
 import { canChangeNothing, type CompletedCall, type Request, spanOf } from "../Requests.ts"
 import { type Action, outcomeOf } from "./Outcomes.ts"
 import type { RepeatableStep } from "./Repeats.ts"
+
+/** The kinds of objects that have specifications of their own. */
+export const kinds = ["contacts", "conversations", "webhooks"] as const
+
+export type ObjectKind = Extract<Kind, typeof kinds[number]>
+
+/** A step with its object. */
+export interface ObjectStep {
+  readonly kind: ObjectKind
+  readonly id: string
+  readonly step: RepeatableStep
+}
+
+/** Returns the steps on an object; none if its ID is unknown. */
+export const stepsOn = (
+  kind: ObjectKind,
+  id: string | null | undefined,
+  ...steps: ReadonlyArray<RepeatableStep>
+): ReadonlyArray<ObjectStep> => id ? steps.map((step) => ({ kind, id, step })) : []
+
+/** Returns the ID of the object in the path of a request. */
+export const idIn = (path: string): string | null => /^\/?\w+\/([\w-]+)/.exec(path)?.[1]?.toLowerCase() ?? null
 
 /** The time in which a step takes effect; without an end if the step has no response. */
 export interface Span {
