@@ -1,58 +1,16 @@
-import { type AccountIds, ChannelAccounts, type ChannelToken } from "@messaging-crm/core/ChannelAccounts"
 import { type ChannelHold, ChannelHolds, isPause } from "@messaging-crm/core/ChannelHolds"
 import { Channel, Channels, ChannelType, ConnectChannel } from "@messaging-crm/core/Channels"
 import { ChannelId } from "@messaging-crm/core/Ids"
-import { AccountCheck } from "@messaging-crm/provider-cloud/AccountCheck"
-import { CloudAccounts } from "@messaging-crm/provider-cloud/CloudAccounts"
-import { accountIdsOf, accountOf } from "@messaging-crm/provider-cloud/StoredAccounts"
 import { DateTime, Effect, Option, Struct } from "effect"
 import { Command, Flag } from "effect/cli"
 import * as AccountFlags from "../cli/AccountFlags.ts"
+import * as AccountOperations from "../cli/AccountOperations.ts"
 import * as Admin from "../cli/Admin.ts"
 import * as Flags from "../cli/Flags.ts"
 import * as Print from "../cli/Print.ts"
 import { readRequired, settings } from "../settings/Config.ts"
 
 const toJson = Print.encoded(Channel)
-
-const rejections = {
-  AccountTaken: Admin.reject("Another channel is already connected to this account. Choose another --account."),
-  AccountUnknown: Admin.reject("The channel has no account yet. Add --account and --app."),
-  ChannelAddressTaken: Admin.reject(
-    "A channel with this type and address is already connected. Choose another --address."
-  ),
-  ChannelNotFound: Admin.reject(
-    "No channel of this organization has this ID. Find the ID with: messaging-crm channels list."
-  )
-}
-
-/** Returns an account that no channel has yet, for a check. */
-const candidate = (
-  { phone_messaging_business_account_id, type }: Pick<ConnectChannel, "phone_messaging_business_account_id" | "type">,
-  account_ids: AccountIds,
-  token: ChannelToken,
-  channel_id = ChannelId.make("00000000-0000-7000-8000-000000000000")
-) =>
-  accountOf({
-    channel_id,
-    channel_type: type,
-    ...account_ids,
-    business_account_id: phone_messaging_business_account_id,
-    token
-  })
-
-/** Connects a channel together with its account, once the network has not rejected it. */
-const connectAccount = Effect.fnUntraced(function*(
-  input: ConnectChannel,
-  account_ids: Option.Option<AccountIds>,
-  token_file: string
-) {
-  if (Option.isNone(account_ids)) return yield* rejections.AccountUnknown()
-  const token = yield* AccountFlags.readToken(token_file)
-  yield* AccountFlags.requireGood(candidate(input, account_ids.value, token))
-  yield* AccountFlags.requireDatabaseKey
-  return yield* ChannelAccounts.use((accounts) => accounts.connect(input, account_ids.value, token))
-}, Effect.provide(AccountFlags.accountCheck))
 
 const connect = Command.make(
   "connect",
@@ -90,11 +48,11 @@ const connect = Command.make(
     const connecting = Effect.gen(function*() {
       return Option.isNone(token_file)
         ? yield* Channels.use((channels) => channels.connect(input))
-        : yield* connectAccount(input, account_ids, token_file.value)
+        : yield* AccountOperations.connect(input, account_ids, token_file.value)
     })
     const channel = yield* Admin.asOperator(organization, connecting).pipe(
       Effect.catchTags({
-        ...Struct.pick(rejections, ["AccountTaken", "ChannelAddressTaken"]),
+        ...Struct.pick(AccountOperations.rejections, ["AccountTaken", "ChannelAddressTaken"]),
         BusinessAccountMismatch: () => AccountFlags.businessAccountMismatch(flags.type)
       })
     )
@@ -114,31 +72,6 @@ const connect = Command.make(
   ])
 )
 
-/** Returns the IDs of a channel's account, even if its stored token is unreadable. One of CLOUD_ACCOUNTS is stored from now on. */
-const knownIds = Effect.fnUntraced(function*(channel: Channel) {
-  const stored = yield* ChannelAccounts.use((accounts) => accounts.find(channel.id))
-  return Option.isSome(stored)
-    ? Option.some<AccountIds>(Struct.pick(stored.value, ["account_id", "app_id", "page_id"]))
-    : Option.map(yield* CloudAccounts.use((accounts) => accounts.accountOfChannel(channel)), accountIdsOf)
-})
-
-/** Replaces the token of a channel, once the network has not rejected it. Returns whether the channel was paused. */
-const replaceToken = Effect.fnUntraced(function*(
-  id: ChannelId,
-  account_ids: Option.Option<AccountIds>,
-  token: ChannelToken
-) {
-  const channel = (yield* Channels.use((channels) => channels.list)).find((each) => each.id === id)
-  if (channel === undefined) return yield* rejections.ChannelNotFound()
-  const kept = Option.isSome(account_ids) ? account_ids : yield* knownIds(channel)
-  if (Option.isNone(kept)) return yield* rejections.AccountUnknown()
-  yield* AccountFlags.requireGood(candidate(channel, kept.value, token, id))
-  yield* AccountFlags.requireDatabaseKey
-  const holds = yield* ChannelHolds.use(({ list }) => list)
-  yield* ChannelAccounts.use((accounts) => accounts.setToken(id, token, kept))
-  return holds.some((hold) => hold.channel_id === id && isPause(hold))
-}, Effect.provide(AccountFlags.accountCheck))
-
 const setToken = Command.make(
   "set-token",
   {
@@ -151,9 +84,12 @@ const setToken = Command.make(
   Effect.fnUntraced(function*({ channel, json, organization, token_file, ...flags }) {
     const account_ids = yield* AccountFlags.readAccountIds(flags)
     const token = yield* AccountFlags.readToken(token_file)
-    const resumed = yield* Admin.asOperator(organization, replaceToken(channel, account_ids, token)).pipe(
-      Effect.catchTags(Struct.pick(rejections, ["AccountTaken", "AccountUnknown", "ChannelNotFound"]))
-    )
+    const resumed = yield* Admin.asOperator(organization, AccountOperations.replaceToken(channel, account_ids, token))
+      .pipe(
+        Effect.catchTags(
+          Struct.pick(AccountOperations.rejections, ["AccountTaken", "AccountUnknown", "ChannelNotFound"])
+        )
+      )
     const more = resumed ? " It is resumed; its queued sends follow within two minutes." : ""
     yield* Print.result(json, { id: channel, resumed }, `Channel ${channel} has a new token.${more}`)
   })
@@ -203,18 +139,6 @@ const list = Command.make(
   ])
 )
 
-/** Checks the account of a channel, and resumes a paused one that passes. */
-const checkOne = Effect.fnUntraced(function*(channel: Channel) {
-  const account = yield* AccountCheck.use(({ check }) => check(channel))
-  const resumed = account === "ok" && (yield* ChannelHolds.use(({ resume }) => resume(channel.id)))
-  return { ...Struct.pick(channel, ["id", "type", "address"]), account, resumed }
-})
-
-const checkAll = Channels.use((channels) => channels.list).pipe(
-  Effect.flatMap((found) => Effect.forEach(found, checkOne, { concurrency: 4 })),
-  Effect.provide(AccountFlags.accountCheck)
-)
-
 const check = Command.make(
   "check",
   {
@@ -223,7 +147,7 @@ const check = Command.make(
   },
   Effect.fnUntraced(function*({ json, organization }) {
     yield* readRequired(settings.secret_key)
-    const rows = yield* Admin.asOperator(organization, checkAll)
+    const rows = yield* Admin.asOperator(organization, AccountOperations.checkAll)
     yield* Print.result(json, rows, Print.table(rows))
     const bad = rows.filter(({ account }) => account !== "ok")
     if (bad.length > 0) {
