@@ -1,4 +1,5 @@
 /** The providers that come with the service, composed for each of its commands. */
+import * as HttpDownloads from "@messaging-crm/adapter-http/Downloads"
 import type { ChannelAccounts } from "@messaging-crm/core/ChannelAccounts"
 import type { Downloads } from "@messaging-crm/core/Downloads"
 import { MessagingProvider, ProviderBusy, ProviderUnavailable } from "@messaging-crm/core/MessagingProvider"
@@ -19,7 +20,6 @@ import * as MockNetwork from "@messaging-crm/provider-mock/http/Network"
 import * as RemoteMock from "@messaging-crm/provider-mock/http/RemoteMock"
 import { Duration, Effect, Layer, Option, Redacted } from "effect"
 import { FetchHttpClient, HttpRouter } from "effect/http"
-import * as Layers from "./Layers.ts"
 import type { Provider } from "./Provider.ts"
 import { read, readOr, readRequired, readWithDefault, settings, type StartupRejected } from "./settings/Config.ts"
 
@@ -62,10 +62,18 @@ const graphSettings = Effect.gen(function*() {
   }
 })
 
+/** Layer for downloads of files from public addresses, and from the networks that are set. */
+const downloads = Layer.unwrap(
+  Effect.map(
+    read(settings.media_allowed_networks),
+    (networks) => HttpDownloads.layer({ allowed: Option.getOrNull(networks) })
+  )
+)
+
 /** The Graph API with the apps of `CLOUD_ACCOUNTS` and the accounts of the storage. */
 export const cloud = Effect.gen(function*() {
   const accounts = StoredAccounts.layer(yield* readRequired(settings.cloud_accounts))
-  return cloudOver(accounts, yield* graphSettings, Layers.downloads)
+  return cloudOver(accounts, yield* graphSettings, downloads)
 })
 
 /** A check needs no app, because nothing is received. */

@@ -1,14 +1,12 @@
 /** The composition root: combines storage, API, and core. `BuiltInProviders.ts` names the providers. */
 import * as Http from "@messaging-crm/adapter-http"
 import * as Docs from "@messaging-crm/adapter-http/Docs"
-import * as Downloads from "@messaging-crm/adapter-http/Downloads"
 import * as WebhookTransport from "@messaging-crm/adapter-http/WebhookTransport"
 import * as Memory from "@messaging-crm/adapter-memory"
 import * as Postgres from "@messaging-crm/adapter-postgres"
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import * as Crm from "@messaging-crm/core/Crm"
 import { Ids } from "@messaging-crm/core/Ids"
-import { Worker } from "@messaging-crm/core/Worker"
 import { Effect, Layer, Option, type Redacted } from "effect"
 import { HttpMiddleware, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import * as Health from "./http/Health.ts"
@@ -25,19 +23,14 @@ import * as CoreSettings from "./settings/CoreSettings.ts"
 export const database = (url: Redacted.Redacted) =>
   Layer.unwrap(Effect.map(readWithDefault(settings.database_pool), (connections) => Client.layer({ url, connections })))
 
+/** Layer for the storage in a database, which must be migrated. */
+export const postgres = Postgres.layer
+
+/** Layer for the storage in memory. */
+export const memory: Layer.Layer<Crm.StoragePorts> = Memory.layer
+
 /** Layer for the settings of the core, and for Node's faster digests. */
 export const tuning = Layer.mergeAll(CoreSettings.layer, NodeCiphers.layer, NodeDigests.layer)
-
-/** Layer for downloads of files from public addresses, and from the networks that are set. */
-export const downloads = Layer.unwrap(
-  Effect.map(
-    read(settings.media_allowed_networks),
-    (networks) => Downloads.layer({ allowed: Option.getOrNull(networks) })
-  )
-)
-
-/** Layer for downloads from public addresses, and from this machine. */
-export const downloadsHere = Downloads.layer({ allowed: (address) => address === "127.0.0.1" })
 
 /** Layer for every service of the CRM, over a storage and a provider. */
 export const crm = <E>(storage: Layer.Layer<Crm.StoragePorts, E>, { outbound }: Pick<Provider, "outbound">) =>
@@ -105,12 +98,3 @@ export const api = (
       middleware: (respond) => compressed(middleware === undefined ? respond : middleware(respond))
     }
   ).pipe(Layer.provide([Http.tracing, RequestContext.layer]))
-
-/** Layer for the storage in memory. */
-export const memory: Layer.Layer<Crm.StoragePorts> = Memory.layer
-
-/** Layer for the storage in a database, which must be migrated. */
-export const postgres = Postgres.layer
-
-/** Layer that runs the worker, for the lifetime of the layer. */
-export const worker = Worker.layerLoop

@@ -6,6 +6,7 @@
  * are interrupted, and then end what they have in progress.
  */
 import { TryRequests } from "@messaging-crm/adapter-http/Docs"
+import { Worker } from "@messaging-crm/core/Worker"
 import * as FastCodecs from "@messaging-crm/fast/Codecs"
 import { Effect, Layer } from "effect"
 import * as Print from "./cli/Print.ts"
@@ -69,7 +70,7 @@ export const serve = Effect.fnUntraced(function*(provider: Provider, options: Se
     Layer.provide(database)
   )
   const announce = Print.announce(options.json ?? false, (address) => ({ base_url: `${address}/v1` }))
-  const work = options.worker ?? true ? Layers.worker : Layer.empty
+  const work = options.worker ?? true ? Worker.layerLoop : Layer.empty
   const service = announce.pipe(
     Layer.provide(Layer.mergeAll(api, work, provider.background, Layers.metrics(host))),
     Layer.provide(listen),
@@ -88,7 +89,7 @@ export const worker = Effect.fnUntraced(function*(provider: Provider, options: W
   )
   const metrics = Layers.metrics(yield* configuredHost)
   const service = announce.pipe(
-    Layer.provide(Layer.mergeAll(Layers.worker, provider.background, metrics)),
+    Layer.provide(Layer.mergeAll(Worker.layerLoop, provider.background, metrics)),
     Layer.provide(crm)
   )
   return yield* launch(service.pipe(Layer.provide(environment)))

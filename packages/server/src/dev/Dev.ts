@@ -4,6 +4,7 @@ import { ExampleIds, TryRequests } from "@messaging-crm/adapter-http/Docs"
 import type * as Crm from "@messaging-crm/core/Crm"
 import { RootKeys } from "@messaging-crm/core/Secrets"
 import { AllowedAddresses } from "@messaging-crm/core/WebhookTransport"
+import { Worker } from "@messaging-crm/core/Worker"
 import { Deferred, Effect, identity, Layer, Option, Redacted } from "effect"
 import { HttpServer } from "effect/http"
 import { join, resolve } from "node:path"
@@ -157,7 +158,7 @@ export const run = Effect.fnUntraced(function*(options: Options) {
   const exampleIds = yield* Deferred.make<Effect.Success<ReturnType<typeof Demo.exampleIds>>>()
   const service = Layer.mergeAll(
     Layers.api(storage.isReady, provider, { ...devConsole, home }),
-    Layers.worker,
+    Worker.layerLoop,
     provider.background,
     Layers.metrics(host)
   ).pipe(

@@ -1,3 +1,4 @@
+import * as Downloads from "@messaging-crm/adapter-http/Downloads"
 import * as Control from "@messaging-crm/provider-cloud/fake/Control"
 import * as FakeAccounts from "@messaging-crm/provider-cloud/fake/FakeAccounts"
 import * as FakeGraph from "@messaging-crm/provider-cloud/fake/FakeGraph"
@@ -6,10 +7,12 @@ import { Effect, Layer, Redacted } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import * as BuiltInProviders from "../BuiltInProviders.ts"
 import * as Listener from "../http/Listener.ts"
-import * as Layers from "../Layers.ts"
 
 /** The app on the fake network, its verify token, and the token of every account there. */
 const [app_id, verify_token, token] = ["dev", "verify-me", "fake"]
+
+/** Layer for downloads from public addresses, and from this machine. */
+const downloads = Downloads.layer({ allowed: (address) => address === "127.0.0.1" })
 
 /**
  * Starts a fake Graph API on a free port of this machine, which calls the
@@ -33,6 +36,6 @@ export const start = Effect.fnUntraced(function*(service_url: string) {
     Redacted.make(token)
   )
   const addresses = { base_url: network_url, photo_social_base_url: network_url }
-  const provider = BuiltInProviders.cloudOver(accounts, addresses, Layers.downloadsHere)
+  const provider = BuiltInProviders.cloudOver(accounts, addresses, downloads)
   return { provider, network: { url: network_url, verify_token } }
 })
