@@ -1,6 +1,13 @@
 /**
  * The HTTP server's edge: it rejects requests before a route gets them, and limits connections.
  * Every rejection has the API's envelope and a request id.
+ *
+ * The order of what happens to a request:
+ *
+ * 1. `Connection` passes a piece of the socket's bytes to Node's parser, which parses every request in it.
+ * 2. Node emits each parsed request. `emit` starts it if its connection has no other one, and otherwise lets it wait.
+ * 3. `Admission` collects the started requests of one turn of the event loop, and then accepts or rejects each.
+ * 4. An accepted request is emitted to the routes. `finish` runs after its response, and starts the next one of its connection.
  */
 import { IncomingMessage, Server, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
@@ -68,7 +75,7 @@ class EdgeServer extends Server {
     })
   }
 
-  // Every request passes here before its listeners.
+  // Node has no hook between its parser and the listeners of a request.
   override emit(event: string | symbol, ...values: ReadonlyArray<unknown>): boolean {
     const [request, response] = values
     if (!(typeof event === "string" && request instanceof IncomingMessage && response instanceof ServerResponse)) {

@@ -1,4 +1,4 @@
-/** The services that each request carries: only those that are settings, because they are copied. */
+/** The context that each request begins with: without the services of the process, so that its copies are small. */
 import { CommitConnections } from "@messaging-crm/adapter-postgres/CommitConnections"
 import { SearchConnections } from "@messaging-crm/adapter-postgres/SearchConnections"
 import * as Crm from "@messaging-crm/core/Crm"
@@ -9,8 +9,13 @@ import { Etag, HttpServer } from "effect/http"
 import { ChildProcessSpawner } from "effect/process"
 import { SqlClient } from "effect/sql"
 
-/** Services of the process. Its routes have them, and they are left out of the context of a request, which is copied for each. */
-const ofTheProcess = [
+/**
+ * The services of the process, which its routes already have.
+ *
+ * A list of the services to keep would be shorter, but a setting that it lacks would lose its effect. A service that this list
+ * lacks is only copied.
+ */
+const processServices = [
   ...Crm.services,
   Dispatch,
   SqlClient.SqlClient,
@@ -30,11 +35,11 @@ const ofTheProcess = [
 /**
  * Returns the context that every request begins with: the settings in the surrounding context.
  *
- * By default, Effect copies a context when the ninth service is added to it, and a request adds nine before its route is
- * found.
+ * Effect 4.1 copies a context when more than `maxDepth` services are added to it, by default 8. A request adds nine before its
+ * route is found.
  */
 const contextOfRequests = <R>(surrounding: Context.Context<R>): Context.Context<R> =>
-  Context.makeUnsafe(Context.omit(...ofTheProcess)(surrounding).mapUnsafe, { maxDepth: 16 })
+  Context.makeUnsafe(Context.omit(...processServices)(surrounding).mapUnsafe, { maxDepth: 16 })
 
 /** Layer for the server as the API is served: its requests begin with `contextOfRequests`. */
 export const layer = Layer.effect(
