@@ -54,6 +54,21 @@ for (const failed of [0, 1, 4]) {
     }).pipe(Effect.provide(failing({ sending: 5, failed }))))
 }
 
+it.effect("reports the outcome of a send as unknown if its last defect followed the provider's call", () =>
+  Effect.gen(function*() {
+    const { get, start } = yield* queued
+    yield* ScriptedProvider.use((provider) => provider.respond(() => Effect.die("the process ran out of memory")))
+    const { id } = yield* start("+4915112345678")
+    const statuses = new Set<string>()
+    for (let seconds = 0; seconds < 1200; seconds += 2) {
+      yield* Worker.use((worker) => worker.runOnce)
+      statuses.add((yield* get(id)).status)
+      yield* TestClock.adjust("2 seconds")
+    }
+    assert.deepStrictEqual(Array.from(statuses), ["queued", "sending", "unknown", "failed"])
+    assert.strictEqual((yield* get(id)).failure_reason, "outcome_unknown")
+  }).pipe(Effect.provide(failing({ sending: 4 }))))
+
 it.effect("finishes the items in progress when it is stopped, and claims no more", () =>
   Effect.gen(function*() {
     const { get, start } = yield* queued

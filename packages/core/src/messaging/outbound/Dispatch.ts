@@ -93,7 +93,6 @@ const begin = (
   if (Option.isNone(outgoing) || !isOpen(outgoing.value.send)) return { result: null, changes: Changes.finish(claimed) }
   const { channel, identity_id, send } = outgoing.value
   const set = SendState.begin(send, now)
-  // A send that is already `sending` lost its worker during an attempt, which may have sent it.
   const unsettled = { claimed, send: { ...send, may_be_sent: set.may_be_sent }, timeout }
   const mayRepeat = provider.dedup === "client_ref" && isInTime(set, now)
   if (set.may_be_sent && !mayRepeat) return { result: null, changes: stop(unsettled, "outcome_unknown", context) }
@@ -177,7 +176,7 @@ export class Dispatch extends Context.Service<Dispatch, {
 
       const abandon = traced("Dispatch.abandon")(function*(claimed: ClaimedWork) {
         yield* claimed.kind === "send"
-          ? outcomes.stop(claimed, "provider_unavailable")
+          ? outcomes.abandon(claimed)
           : outcomes.fail(claimed, "outcome_unknown")
       })
 

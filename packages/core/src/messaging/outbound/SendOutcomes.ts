@@ -29,7 +29,7 @@ import {
 } from "./MessagingProvider.ts"
 import { complete, fail, makeLoadCompletion } from "./SendCompletion.ts"
 import { makeChannelHolds, type SendAttempt } from "./SendHolds.ts"
-import { isOpen, type OutgoingSend, type SendRow, SendRows, SendState, SendStore } from "./Sends.ts"
+import { isInDoubt, isOpen, type OutgoingSend, type SendRow, SendRows, SendState, SendStore } from "./Sends.ts"
 import { attemptsOf, nextAttempt } from "./SendSchedule.ts"
 
 // ----------------------------------------------------------- decisions
@@ -157,9 +157,6 @@ const makeUnsent = Effect.gen(function*() {
   const settleSend = yield* makeSettleSend
   const timeout = yield* UnknownOutcomeTimeout
 
-  const stopSend = (claimed: ClaimedWork, reason: FailureReason) =>
-    settleSend(claimed, (send, context) => stop({ claimed, send, timeout }, reason, context))
-
   /**
    * Lets a send wait with its channel, as if the attempt had not begun. If an earlier attempt may have sent it, it does not
    * wait, so that its unknown outcome is reported.
@@ -185,7 +182,8 @@ const makeUnsent = Effect.gen(function*() {
     { pauses_channel = false, reason }: ProviderRejected
   ) {
     if (pauses_channel) yield* channels.pause(attempt, reason)
-    yield* stopSend(attempt.claimed, reason)
+    const { claimed } = attempt
+    yield* settleSend(claimed, (send, context) => stop({ claimed, send, timeout }, reason, context))
   })
 
   const retry = Effect.fnUntraced(function*(attempt: SendAttempt, busy: ProviderBusy) {
@@ -194,7 +192,7 @@ const makeUnsent = Effect.gen(function*() {
     yield* settleSend(claimed, (send, context) => retryInTime({ claimed, send, timeout }, busy, context))
   })
 
-  return { hold, reject, retry, stop: stopSend }
+  return { hold, reject, retry }
 })
 
 /** Makes the operations that record an outcome of a claimed send and settle the claim. */
@@ -215,5 +213,12 @@ export const makeOutcomes = Effect.gen(function*() {
         : awaitCallback(unsettled, context)
     })
 
-  return { ...yield* makeUnsent, complete: yield* makeComplete, fail: failSend, handleUnknownOutcome }
+  /** Makes no further attempt of a send that keeps causing defects. */
+  const abandon = (claimed: ClaimedWork) =>
+    settleSend(claimed, (row, context) => {
+      const send = { ...row, may_be_sent: isInDoubt(row) }
+      return stop({ claimed, send, timeout }, "provider_unavailable", context)
+    })
+
+  return { ...yield* makeUnsent, abandon, complete: yield* makeComplete, fail: failSend, handleUnknownOutcome }
 })

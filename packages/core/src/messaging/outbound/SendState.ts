@@ -25,14 +25,18 @@ export const isOpen = ({ status }: Pick<Send, "status">): boolean => status !== 
 export const isUnproven = (send: Pick<Send, "failure_reason" | "status">): boolean =>
   isOpen(send) || send.failure_reason === "outcome_unknown"
 
+/** Returns whether an attempt may have sent it. If the send is `sending` between attempts, a worker died during one. */
+export const isInDoubt = ({ may_be_sent, status }: Pick<SendRow, "may_be_sent" | "status">): boolean =>
+  may_be_sent || status === "sending"
+
 /** The transitions of a send. Each returns the columns that it sets, or `{}` where it changes nothing. */
 export const SendState = {
-  /** An attempt begins. If the send is `sending` already, a worker died during an attempt, which may have sent it. */
-  begin: ({ first_attempt_at, may_be_sent, status }: SendRow, now: Timestamp) =>
+  /** An attempt begins. */
+  begin: (send: SendRow, now: Timestamp) =>
     ({
-      status: status === "queued" ? "sending" : status,
-      first_attempt_at: first_attempt_at ?? now,
-      may_be_sent: may_be_sent || status === "sending"
+      status: send.status === "queued" ? "sending" : send.status,
+      first_attempt_at: send.first_attempt_at ?? now,
+      may_be_sent: isInDoubt(send)
     }) as const,
   /** The attempt certainly sent nothing. */
   requeue: ({ status }: Pick<Send, "status">) => status === "sending" ? { status: "queued" } as const : {},
