@@ -6,17 +6,17 @@
 import { Effect } from "effect"
 import type { ProviderEvent } from "./ProviderEvents.ts"
 
-/** Returns what the event is about: its channel, and the person or the message. Events about the same keep their order. */
+/** Returns what the event is about: each person and each message, with the channel. Events about the same keep their order. */
 const aboutOf = (event: ProviderEvent): ReadonlyArray<string> =>
   subjectsOf(event).map((subject) => `${event.channel_id}|${subject}`)
 
-/** Returns the IDs of a person or a message. A person whose IDs change has a former and a current one. */
+/** Returns the IDs of people and messages. A person whose IDs change has a former and a current one. */
 const subjectsOf = (event: ProviderEvent): ReadonlyArray<string> => {
   switch (event.event) {
     case "message_received":
-      return [event.from.external_id]
+      return [event.from.external_id, event.provider_message_id]
     case "message_sent":
-      return [event.to.external_id]
+      return [event.to.external_id, event.provider_message_id]
     case "messages_reported":
       return [event.external_id]
     case "identity_changed":
