@@ -7,8 +7,7 @@
  * | of a part | with the part's changes | replays the part |
  * | of the whole response | after the last part | replays the response |
  *
- * The keys of parts are derived from the request's key and fingerprint: the records of parts can be removed later than that
- * of the request's key, which another request may use by then.
+ * The keys of parts are derived from the request's key.
  */
 import { Context, Effect, Layer, Option } from "effect"
 import { CurrentActor } from "../kernel/Actor.ts"

@@ -5,7 +5,6 @@ import * as Crm from "@messaging-crm/core/Crm"
 import { type EncodedResponse, Idempotency, IdempotencyKey } from "@messaging-crm/core/Idempotency"
 import { PersonalData } from "@messaging-crm/core/PersonalData"
 import { Effect, Exit, Layer } from "effect"
-import { TestClock } from "effect/testing"
 import type * as Scene from "../JourneyScene.ts"
 import { type CommitControl, killAfter, makeScene } from "./UpsertScene.ts"
 
@@ -91,20 +90,6 @@ const usedKeys = (it: Scene.It, control: CommitControl) => {
 }
 
 const freedKeys = (it: Scene.It, control: CommitControl) => {
-  it.effect("accepts another request with its key once the record of the key is removed", () =>
-    Effect.gen(function*() {
-      const { request } = yield* makeScene
-      yield* killAfter(control, 2, request("upsert-8", twoContacts))
-      // The retry records the contact that is left, and the response, long after the key.
-      yield* TestClock.adjust("71 hours")
-      assert.strictEqual((yield* request("upsert-8", twoContacts)).outcomes, "created,created")
-      yield* TestClock.adjust("2 hours")
-      while ((yield* Idempotency.use((idempotency) => idempotency.purge)) > 0) continue
-      const otherContacts = [{ primary_email: "c@acme.example" }, { primary_email: "d@acme.example" }]
-      const done = { outcomes: "created,created", replayed: false }
-      assert.deepStrictEqual(yield* request("upsert-8", otherContacts, otherFingerprint), done)
-    }))
-
   it.effect("leaves no record of an erased person, whether it has ended or not", () =>
     Effect.gen(function*() {
       const { as, everyone, request } = yield* makeScene
