@@ -19,6 +19,8 @@ const batchTime = (lease: Duration.Duration): Duration.Duration =>
 export interface Batch {
   /** The position of the last event that was posted. */
   readonly last: Position
+  /** The URL that accepted it; null if none was posted. */
+  readonly accepted_by: string | null
   /** Whether no event is left. */
   readonly is_done: boolean
   /** The attempt that failed, and the URL to which the event was posted; null if none did. */
@@ -40,25 +42,25 @@ export const makePostBatch = Effect.gen(function*() {
   ) {
     const deadline = DateTime.addDuration(yield* DateTime.now, batch_time)
     const batch = { is_done: false, failed: null, is_held: false }
-    let last: Position = { at, id }
+    let posted: Pick<Batch, "accepted_by" | "last"> = { last: { at, id }, accepted_by: null }
     for (let count = 0; count < batch_max; count++) {
       // At least one event is posted, because otherwise a replay with a very short lease would make no progress.
-      if (count > 0 && DateTime.isGreaterThan(yield* DateTime.now, deadline)) return { ...batch, last }
+      if (count > 0 && DateTime.isGreaterThan(yield* DateTime.now, deadline)) return { ...batch, ...posted }
       // Both are read for each attempt, because a change of the webhook and an erasure apply to all later ones.
       const webhook = Option.getOrNull(yield* webhooks.find(organization_id, webhook_id))
-      if (webhook === null || webhook.status === "disabled") return { ...batch, last }
+      if (webhook === null || webhook.status === "disabled") return { ...batch, ...posted }
       const { event_types: types, url } = webhook
-      const [event] = yield* events.next(organization_id, { types, until }, { after: last, size: 1 })
-      if (event === undefined) return { ...batch, last, is_done: true }
+      const [event] = yield* events.next(organization_id, { types, until }, { after: posted.last, size: 1 })
+      if (event === undefined) return { ...batch, ...posted, is_done: true }
       const { created_at, id, ...bodies } = event
-      const posted = yield* Effect.result(
+      const outcome = yield* Effect.result(
         post({ organization_id, webhook, event_id: EventId.make(id), body: bodyFor(webhook, bodies) })
       )
-      if (Result.isFailure(posted)) return { ...batch, last, is_held: true }
-      const { attempt } = posted.success
-      if (attempt.failure_code !== null) return { ...batch, last, failed: { attempt, url } }
-      last = { at: created_at, id }
+      if (Result.isFailure(outcome)) return { ...batch, ...posted, is_held: true }
+      const { attempt } = outcome.success
+      if (attempt.failure_code !== null) return { ...batch, ...posted, failed: { attempt, url } }
+      posted = { last: { at: created_at, id }, accepted_by: url }
     }
-    return { ...batch, last }
+    return { ...batch, ...posted }
   })
 })

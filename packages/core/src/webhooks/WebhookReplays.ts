@@ -103,8 +103,8 @@ const continueAfter = (
     Changes.settle({ claimed, outcome: "postpone", due_at: DateTime.addDuration(now, pause) })
   )
 
-/** Returns whether the endpoint accepted an event of the batch. */
-const hasSucceeded = ({ replay }: Running, { last }: Batch): boolean => last.id !== replay.position_id
+/** Returns whether the endpoint accepted an event of the batch. A URL that the webhook no longer has is another endpoint. */
+const hasSucceeded = ({ webhook }: Running, { accepted_by }: Batch): boolean => accepted_by === webhook.url
 
 /** The changes after a failed attempt: the replay waits, or ends if the webhook is disabled. */
 const afterFailure = (
