@@ -73,6 +73,25 @@ describe("a webhook request", () => {
     assert.deepEqual(handle.mock.calls.map(([{ id }]) => id), [event.id, "0200"])
   })
 
+  it("is handled once if it is repeated while its handler runs", async () => {
+    let end = () => {}
+    handle.mockReturnValue(new Promise((resolve) => end = resolve))
+    const first = post(signed())
+    await vi.waitFor(() => assert.equal(handle.mock.calls.length, 1))
+    const arrived = once(server, "request")
+    const second = post(signed())
+    await arrived
+    end()
+    assert.deepEqual(await Promise.all([first, second]), [204, 204])
+    assert.equal(handle.mock.calls.length, 1)
+  })
+
+  it("is not read further than the largest event", async () => {
+    const { headers } = signed()
+    assert.equal(await post({ body: "x".repeat(2_000_001), headers }), 500)
+    assert.equal(handle.mock.calls.length, 0)
+  })
+
   it("is handled again if its handler failed", async () => {
     handle.mockRejectedValueOnce(new Error("The database is unavailable."))
     assert.deepEqual([await post(signed()), await post(signed()), await post(signed())], [500, 204, 204])
