@@ -15,14 +15,21 @@ export const layer = Layer.effectDiscard(Effect.gen(function*() {
   const inbound = yield* Inbound
   const { callbacks, emit, settled } = yield* MockProvider
 
-  const receive = (event: ProviderEvent) => Effect.ignore(inbound.receive(event))
+  /** Stores an event. Repeating one of an unknown channel would not help. */
+  const receive = (event: ProviderEvent) =>
+    inbound.receive(event).pipe(Effect.catchTag("ChannelUnknown", () => Effect.void), Effect.orDie)
 
   /** Requeues an event unless core has stored it, because the queue is its only copy. */
   const deliver = Effect.uninterruptibleMask((restore) =>
     Effect.flatMap(restore(Queue.take(callbacks)), (event) =>
       restore(receive(event)).pipe(
         Effect.onInterrupt(() => emit(event)),
-        Effect.catchDefect(() => Effect.andThen(emit(event), restore(Effect.sleep("200 millis"))))
+        Effect.catchDefect((defect) =>
+          Effect.logWarning("Callback not stored; it is repeated", defect).pipe(
+            Effect.andThen(emit(event)),
+            Effect.andThen(restore(Effect.sleep("200 millis")))
+          )
+        )
       ))
   )
 

@@ -78,7 +78,7 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
 
   const templates = Effect.gen(function*() {
     const { account = "" } = yield* HttpRouter.params
-    const catalog = yield* provider.templates(decodeURIComponent(account))
+    const catalog = yield* provider.templates(account)
     return yield* respondTemplates({ templates: catalog })
   }).pipe(
     Effect.catchTag("ProviderUnavailable", () => Effect.succeed(HttpServerResponse.empty({ status: 503 })))
