@@ -12,14 +12,16 @@ const contact = Flags.id("contact", ContactId, "ID of the contact")
 
 const absent = Admin.reject("No contact of this organization has this ID. Find the ID with GET /contacts?query=.")
 
-const toStdout = (piece: string) => Effect.sync(() => process.stdout.write(visible(piece)))
+/** Writes a piece of text, and waits until its reader has received it, so that a slow one does not fill the memory. */
+const toStdout = (piece: string) =>
+  Effect.callback<void>((resume) => void process.stdout.write(visible(piece), () => resume(Effect.void)))
 
 /** Writes pieces of text to a new file that only its owner can read. If that fails, removes the file. */
 const writeNewFile = Effect.fnUntraced(function*<E, R>(path: string, pieces: Stream.Stream<string, E, R>) {
   const files = yield* FileSystem.FileSystem
   yield* Effect.acquireUseRelease(
     files.writeFileString(path, "", { flag: "wx", mode: 0o600 }),
-    () => Stream.runForEach(pieces, (piece) => files.writeFileString(path, piece, { flag: "a" })),
+    () => Stream.run(Stream.encodeText(pieces), files.sink(path, { flag: "a" })),
     (_, exit) => Exit.isSuccess(exit) ? Effect.void : Effect.ignore(files.remove(path))
   )
 })
