@@ -32,7 +32,7 @@ export interface CommitInvariants {
 
 /** The statuses that can follow each status of a send. A late report can prove that a send of unknown outcome was accepted. */
 const sendTransitions: Readonly<Record<string, ReadonlyArray<string>>> = {
-  queued: ["queued", "sending", "sent", "failed", "unknown"],
+  queued: ["queued", "sending", "sent", "failed"],
   sending: ["queued", "sending", "sent", "failed", "unknown"],
   unknown: ["unknown", "sent", "failed"],
   sent: ["sent"],
