@@ -8,7 +8,7 @@ export const label = Effect.fn("label")(function*(input: CreateTag) {
   const tags = yield* Tags
   const find = Effect.map(tags.list, (all) => all.find(({ name }) => foldCase(name) === foldCase(input.name)))
   return yield* tags.create(input).pipe(
-    // A concurrent request created it.
+    // It exists already, or a concurrent request created it.
     Effect.catchTag(
       "TagNameTaken",
       (error) => Effect.flatMap(find, (tag) => tag === undefined ? Effect.fail(error) : Effect.succeed(tag))

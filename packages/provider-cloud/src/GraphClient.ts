@@ -16,7 +16,7 @@ import { lenient } from "./GraphSchemas.ts"
 /** The request was not sent, so it had no effect. */
 export class NotSent extends Data.TaggedError("NotSent")<{}> {}
 
-/** The network responded with an error body, so the request had no effect. */
+/** The network responded with an error body. `ErrorCodes.ts` says what each code means for a send. */
 export class Rejected extends Data.TaggedError("Rejected")<{ readonly reported: GraphError }> {}
 
 /** The request was sent, but its response was lost or is unusable. It may have had an effect. */

@@ -8,7 +8,7 @@ export interface PoolUsage {
   readonly max: number
   /** Statements and transactions in progress. */
   readonly statements: number
-  /** Statements and transactions that wait for a connection. */
+  /** Statements and transactions that wait for a connection. A transaction that waits for the end of shared statements is in progress. */
   readonly waiting: number
 }
 
