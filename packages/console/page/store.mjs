@@ -4,8 +4,8 @@ import { initialInbox } from "./inbox/initialInbox.mjs"
 
 /** @import { Channel, Member, Tag } from "@messaging-crm/client" */
 
-/** The state that the page shows. Change it with `updateState`, so that the page is drawn again. */
-export const state = {
+/** The state of the page before anything is read. */
+const initialState = {
   /** @type {string} */
   view: "inbox",
   /** @type {boolean} */
@@ -24,6 +24,16 @@ export const state = {
   ...initialInbox,
   ...initialActivity
 }
+
+/** The state that the page shows. Change it with `updateState`, so that the page is drawn again. */
+export const state = { ...initialState }
+
+/**
+ * Sets the state before a test: the initial state with a change.
+ *
+ * @param {object} change
+ */
+export const resetState = (change = {}) => Object.assign(state, initialState, change)
 
 /**
  * Returns whether a view is visible. A hidden one is not kept current.

@@ -33,15 +33,21 @@ beforeEach(() => {
 })
 afterAll(() => void vi.unstubAllGlobals())
 
-const { oneAtATime } = await import("../page/elements/throttle.mjs")
-const { state } = await import("../page/store.mjs")
-const { loadConversations } = await import("../page/inbox/conversations.mjs")
-const { loadOlderMessages } = await import("../page/inbox/openConversation.mjs")
+const { oneAtATime } = await import("../../page/elements/throttle.mjs")
+const { resetState, state } = await import("../../page/store.mjs")
+const { loadConversations } = await import("../../page/inbox/conversations.mjs")
+const { loadOlderMessages } = await import("../../page/inbox/openConversation.mjs")
 
 const page = (ids: ReadonlyArray<string>, next_cursor: string | null): Page => ({
   data: ids.map((id) => ({ id })),
   next_cursor
 })
+/** The state of a page with an open conversation that has older messages. */
+const opened = {
+  conversation: { id: "c1", contact: { id: "p1" } },
+  messages: [{ id: "m2" }],
+  olderCursor: "before m2"
+}
 const idsOf = (items: ReadonlyArray<{ readonly id: string }>) => items.map(({ id }) => id)
 
 it("a page of conversations that arrives after the list was started again is dropped", async () => {
@@ -58,7 +64,7 @@ it("a page of conversations that arrives after the list was started again is dro
 })
 
 it("older messages can be read again after a failure", async () => {
-  Object.assign(state, { conversation: { id: "c1" }, messages: [{ id: "m2" }], olderCursor: "before m2" })
+  resetState(opened)
   const failing = loadOlderMessages()
   await respond(new Error("offline"))
   await failing
@@ -70,7 +76,7 @@ it("older messages can be read again after a failure", async () => {
 })
 
 it("older messages that arrive after a new read of the newest ones are dropped", async () => {
-  Object.assign(state, { conversation: { id: "c1" }, messages: [{ id: "m2" }], olderCursor: "before m2" })
+  resetState(opened)
   const reading = loadOlderMessages()
   await vi.waitUntil(() => pending.length > 0)
   Object.assign(state, { messages: [{ id: "m9" }], olderCursor: "before m9" })
@@ -81,10 +87,14 @@ it("older messages that arrive after a new read of the newest ones are dropped",
 
 it("older messages that arrive after another conversation is opened are dropped, and so is their failure", async () => {
   for (const response of [page(["m1"], null), new Error("offline")]) {
-    Object.assign(state, { conversation: { id: "c1" }, messages: [{ id: "m2" }], olderCursor: "before m2" })
+    resetState(opened)
     const reading = loadOlderMessages()
     await vi.waitUntil(() => pending.length > 0)
-    Object.assign(state, { conversation: { id: "c2" }, messages: [{ id: "m5" }], olderCursor: null })
+    Object.assign(state, {
+      conversation: { id: "c2", contact: { id: "p2" } },
+      messages: [{ id: "m5" }],
+      olderCursor: null
+    })
     await respond(response)
     await reading
     assert.deepStrictEqual([idsOf(state.messages), state.olderCursor], [["m5"], null])
@@ -92,7 +102,7 @@ it("older messages that arrive after another conversation is opened are dropped,
 })
 
 it("older messages are read once while their page is read", async () => {
-  Object.assign(state, { conversation: { id: "c1" }, messages: [{ id: "m2" }], olderCursor: "before m2" })
+  resetState(opened)
   const reading = loadOlderMessages()
   await loadOlderMessages()
   assert.lengthOf(pending, 1)

@@ -1,11 +1,11 @@
 /** The functions of the page that need no browser: values of templates, statuses of messages, lists, and throttling. */
 import { assert, describe, it } from "@effect/vitest"
 import { onTestFinished, vi } from "vitest"
-import { withoutResource } from "../page/development/withoutResource.mjs"
-import { throttled } from "../page/elements/throttle.mjs"
-import { withConversations, withNewest } from "../page/inbox/lists.mjs"
-import { follows } from "../page/inbox/statuses.mjs"
-import { choiceOf, partsOf } from "../page/inbox/templates.mjs"
+import { withoutResource } from "../../page/development/withoutResource.mjs"
+import { throttled } from "../../page/elements/throttle.mjs"
+import { withConversations, withNewest } from "../../page/inbox/lists.mjs"
+import { follows } from "../../page/inbox/statuses.mjs"
+import { choiceOf, partsOf } from "../../page/inbox/templates.mjs"
 
 const template = {
   id: "t1",

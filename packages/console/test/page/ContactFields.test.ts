@@ -1,6 +1,6 @@
 /** The fields of a contact in the inbox. */
 import { assert, it } from "@effect/vitest"
-import { contactFields } from "../page/inbox/contactFields.mjs"
+import { contactFields } from "../../page/inbox/contactFields.mjs"
 
 it("a contact's fields are shown as they are, and its stage with spaces", () => {
   const contact = {

@@ -1,6 +1,6 @@
 /** The page's IDs of changed conversations: a failed read loses none. */
 import { assert, it } from "@effect/vitest"
-import { collectIds } from "../page/inbox/collectIds.mjs"
+import { collectIds } from "../../page/inbox/collectIds.mjs"
 
 it("IDs are passed once, and again after a failed read", async () => {
   const reads: Array<ReadonlyArray<string>> = []

@@ -3,6 +3,7 @@ import { assert, it } from "@effect/vitest"
 import { afterAll, beforeEach, vi } from "vitest"
 
 interface Conversation {
+  readonly contact: { readonly id: string }
   readonly id: string
   readonly status: string
   readonly last_activity_at: string
@@ -22,7 +23,8 @@ const change = (id: string, status: "closed" | "open", preview: string) => {
   const last_activity_at = status === "closed" && before !== undefined
     ? before.last_activity_at
     : new Date(minute++ * 60_000).toISOString()
-  conversations.set(id, { id, status, last_activity_at, last_activity_preview: preview })
+  const contact = { id: `contact of ${id}` }
+  conversations.set(id, { id, contact, status, last_activity_at, last_activity_preview: preview })
 }
 
 const listed = (status: string) =>
@@ -59,9 +61,9 @@ afterAll(() => {
   vi.unstubAllGlobals()
 })
 
-const { state } = await import("../page/store.mjs")
+const { resetState, state } = await import("../../page/store.mjs")
 const { loadConversations, loadMoreConversations, refreshConversation, refreshInbox } = await import(
-  "../page/inbox/conversations.mjs"
+  "../../page/inbox/conversations.mjs"
 )
 
 const ids = Array.from({ length: 300 }, (_, index) => `c${index}`)
@@ -85,7 +87,7 @@ const assertCurrent = () =>
 beforeEach(async () => {
   stubBrowser()
   await vi.advanceTimersByTimeAsync(60_000)
-  Object.assign(state, { view: "inbox", conversation: null })
+  resetState()
   Object.assign(document, { hidden: false })
   errors = 0
   for (const id of ids) change(id, "open", "first")

@@ -13,7 +13,7 @@ class EventSource {
 
 const responses: Readonly<Record<string, object>> = {
   contact: { id: "p1", notes: "new" },
-  conversation: { id: "c1", status: "open", last_activity_at: "2026-01-01T00:00:00.000Z" }
+  conversation: { id: "c1", contact: { id: "p1" }, status: "open", last_activity_at: "2026-01-01T00:00:00.000Z" }
 }
 
 const stubBrowser = () => {
@@ -36,9 +36,8 @@ afterAll(() => {
   vi.unstubAllGlobals()
 })
 
-const { state } = await import("../page/store.mjs")
-const { connectToStream } = await import("../page/stream.mjs")
-const initialState = { ...state }
+const { resetState, state } = await import("../../page/store.mjs")
+const { connectToStream } = await import("../../page/stream.mjs")
 connectToStream()
 
 /** Receives a message of the stream, and returns the operations that the page then requests. */
@@ -49,15 +48,16 @@ const receive = async (name: string, data: unknown) => {
   return calls.toSorted()
 }
 
+const openConversation = { id: "c1", contact: { id: "p1" } }
 const event = (type: string, data: object, id = "e1") => ({ id, type, timestamp: "2026-01-01T00:00:00.000Z", data })
 
 beforeEach(() => {
   stubBrowser()
-  Object.assign(state, initialState)
+  resetState()
 })
 
 it("a snapshot replaces the activity, and what changed without a connection is read again", async () => {
-  Object.assign(state, { requests: [{ path: "/v1/old" }], conversation: { id: "c1" } })
+  Object.assign(state, { requests: [{ path: "/v1/old" }], conversation: openConversation })
   const snapshot = { requests: [{ path: "/v1/tags" }], events: [], sends: [{ id: "s1", status: "sent" }] }
   assert.deepStrictEqual(await receive("snapshot", snapshot), ["conversation", "conversations", "messages"])
   assert.isTrue(state.isLive)
@@ -77,7 +77,7 @@ it("an interrupted stream is shown until its next snapshot", async () => {
 })
 
 it("a received message marks its conversation as unread, unless that is open", async () => {
-  Object.assign(state, { conversation: { id: "c1" } })
+  Object.assign(state, { conversation: openConversation })
   assert.deepStrictEqual(await receive("event", event("message.received", { conversation_id: "c1" })), [
     "conversation",
     "messages"
@@ -88,7 +88,7 @@ it("a received message marks its conversation as unread, unless that is open", a
 })
 
 it("a status is applied without a read, and an edit or a deletion is read", async () => {
-  Object.assign(state, { conversation: { id: "c1" }, messages: [{ id: "m1", status: "sent" }] })
+  Object.assign(state, { conversation: openConversation, messages: [{ id: "m1", status: "sent" }] })
   const updated = (status: string) =>
     receive("event", event("message.updated", { conversation_id: "c1", message_id: "m1", status }))
   assert.deepStrictEqual(await updated("read"), [])
@@ -99,7 +99,7 @@ it("a status is applied without a read, and an edit or a deletion is read", asyn
 
 it("a changed contact is read only if it is shown", async () => {
   assert.deepStrictEqual(await receive("change", { contact_id: "p1" }), [])
-  Object.assign(state, { contact: { id: "p1", notes: "old" } })
+  Object.assign(state, { conversation: openConversation, contact: { id: "p1", notes: "old" } })
   assert.deepStrictEqual(await receive("change", { contact_id: "p2" }), [])
   assert.deepStrictEqual(await receive("change", { contact_id: "p1" }), ["contact"])
   assert.strictEqual(state.contact?.notes, "new")
