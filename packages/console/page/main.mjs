@@ -88,12 +88,14 @@ drawPageWith(() => {
 
 /** Shows the view that the address names. */
 const showAddressedView = showingErrors(async () => {
-  const [, name = "", id] = location.hash.split("/")
+  const { hash } = location
+  const [, name = "", id] = hash.split("/")
   updateState({ view: name in views ? name : "inbox" })
   if (state.view === "webhooks") await loadWebhooks()
   refreshInbox()
   if (state.view === "inbox" && id !== undefined && id !== state.conversation?.id) {
-    await inbox.selectConversation(await callOperation("conversation", { id }))
+    const conversation = await callOperation("conversation", { id })
+    if (location.hash === hash) await inbox.selectConversation(conversation)
   }
 })
 

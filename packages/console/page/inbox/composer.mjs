@@ -6,6 +6,7 @@ import { nameOf } from "../elements/formats.mjs"
 import { callOperation, context } from "../server.mjs"
 import { state, updateState } from "../store.mjs"
 import { scrollToEnd } from "./messages.mjs"
+import { isOpen } from "./openConversation.mjs"
 import { settlePendingSends } from "./pendingSends.mjs"
 import { openTemplateDialog } from "./templateDialog.mjs"
 
@@ -13,37 +14,32 @@ import { openTemplateDialog } from "./templateDialog.mjs"
 
 const textField = () => /** @type {HTMLTextAreaElement | null} */ (document.querySelector(".composer textarea"))
 
-/** Removes the text from the composer. */
-export const clearComposer = () => {
-  const field = textField()
-  if (field !== null) field.value = ""
-}
+const settleShowingErrors = showingErrors(settlePendingSends)
 
 /**
- * Sends a message, and shows its send until the message exists.
+ * Sends a message in a conversation, and shows its send until the message exists.
  *
+ * @param {Conversation} conversation
  * @param {SendMessage} message
  * @param {string} text
  */
-const sendMessage = async (message, text) => {
-  if (state.conversation === null) return
-  const { id } = state.conversation
+const sendMessage = async ({ id }, message, text) => {
   updateState({ error: null })
   const accepted = await callOperation("send", { id, message })
   if (!state.pending.some((pending) => pending.id === accepted.id)) {
     updateState({ pending: [...state.pending, { ...accepted, text }] })
   }
-  scrollToEnd()
-  // The send can settle before it is in the list.
-  await settlePendingSends(id)
+  if (isOpen(id)) scrollToEnd()
+  // The send can settle before it is in the list. A failed read must not look like a failed send, which is repeated.
+  await settleShowingErrors(id)
 }
 
-const submitMessage = showingErrors(async (/** @type {Event} */ event) => {
-  event.preventDefault()
+/** Sends the text of the composer in a conversation. If that fails while it is open, the text returns to the composer. */
+const submitMessage = showingErrors(async (/** @type {Conversation} */ conversation) => {
   const field = textField()
-  if (field === null || field.value.trim() === "" || state.conversation === null) return
+  if (field === null || field.value.trim() === "") return
   const text = field.value.trim()
-  const { channel, contact } = state.conversation
+  const { channel, contact, id } = conversation
   field.value = ""
   try {
     if (state.writeAsCustomer) {
@@ -54,16 +50,19 @@ const submitMessage = showingErrors(async (/** @type {Event} */ event) => {
         name: contact.display_name,
         text
       })
-    } else await sendMessage({ type: "text", text }, text)
+    } else await sendMessage(conversation, { type: "text", text }, text)
   } catch (error) {
-    if (field.value === "") field.value = text
+    if (isOpen(id) && field.value === "") field.value = text
     throw error
   }
 })
 
 /** @param {KeyboardEvent & { target: HTMLTextAreaElement }} event */
 const onComposerKey = (event) => {
-  if (event.key === "Enter" && !event.shiftKey && !event.isComposing) void submitMessage(event)
+  if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+    event.preventDefault()
+    event.target.form?.requestSubmit()
+  }
   if (event.key === "Escape") event.target.blur()
 }
 
@@ -85,8 +84,12 @@ const senders = [["Reply", false, "Key: r"], ["As the customer", true, "Key: c"]
  *
  * @param {Conversation} conversation
  */
-export const composer = (conversation) =>
-  html`<form class="composer ${state.writeAsCustomer ? "customer" : ""}" @submit=${submitMessage}>
+export const composer = (conversation) => {
+  const onSubmit = (/** @type {Event} */ event) => {
+    event.preventDefault()
+    void submitMessage(conversation)
+  }
+  return html`<form class="composer ${state.writeAsCustomer ? "customer" : ""}" @submit=${onSubmit}>
   ${context.canWriteAsCustomer ? segments("Write as", senders, state.writeAsCustomer, focusComposer) : ""}
   <textarea rows="2" aria-label="Message" placeholder=${
     state.writeAsCustomer
@@ -99,11 +102,12 @@ export const composer = (conversation) =>
       "" :
       html`<button type="button" @click=${() =>
         openTemplateDialog({
-          channel_id: conversation.channel.id,
-          onSend: (template, text) => sendMessage({ type: "template", template }, text)
+          conversation,
+          onSend: (template, text) => sendMessage(conversation, { type: "template", template }, text)
         })}>Template</button>`
   }
     <span class="hint faint">Enter to send, Shift+Enter for a new line</span>
     <button class="primary">Send</button>
   </div>
 </form>`
+}

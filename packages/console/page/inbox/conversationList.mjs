@@ -5,10 +5,9 @@ import { avatar } from "../elements/avatar.mjs"
 import { segments } from "../elements/components.mjs"
 import { channelName, nameOf, timeOrDate } from "../elements/formats.mjs"
 import { state, updateState } from "../store.mjs"
-import { clearComposer } from "./composer.mjs"
 import { loadConversations, loadMoreConversations } from "./conversations.mjs"
 import { scrollToEnd } from "./messages.mjs"
-import { openThread } from "./openConversation.mjs"
+import { isOpen, openThread } from "./openConversation.mjs"
 
 /**
  * @import { Conversation } from "@messaging-crm/client"
@@ -21,13 +20,20 @@ const margin_rows = 8
 
 const listElement = () => document.querySelector(".conversations")
 
+/** Removes the reply and the note that were written for another conversation: both fields can stay in the document. */
+const clearDrafts = () => {
+  /** @type {NodeListOf<HTMLTextAreaElement>} */
+  const fields = document.querySelectorAll("main textarea")
+  for (const field of fields) field.value = ""
+}
+
 /** Opens a conversation, and puts it into the address. */
 export const selectConversation = showingErrors(async (/** @type {Conversation} */ conversation) => {
   updateState({ unread: new Set(Array.from(state.unread).filter((id) => id !== conversation.id)) })
   location.hash = `#/inbox/${conversation.id}`
-  if (conversation.id !== state.conversation?.id) clearComposer()
+  if (conversation.id !== state.conversation?.id) clearDrafts()
   await openThread(conversation)
-  scrollToEnd()
+  if (isOpen(conversation.id)) scrollToEnd()
 })
 
 /**

@@ -4,7 +4,7 @@ import { callOperation } from "../server.mjs"
 import { isVisible, state, updateState } from "../store.mjs"
 import { collectIds } from "./collectIds.mjs"
 import { withConversations } from "./lists.mjs"
-import { refreshThread } from "./openConversation.mjs"
+import { refreshThread, updateIfOpen } from "./openConversation.mjs"
 
 /** @import { Conversation } from "@messaging-crm/client" */
 
@@ -66,7 +66,7 @@ const single_reads_max = 5
 
 const changedIds = collectIds(async (ids) => {
   const list = currentList
-  const isOpen = ids.includes(state.conversation?.id ?? "")
+  const hasOpen = ids.includes(state.conversation?.id ?? "")
   // Most changed conversations are at the top of the list. Others have left it, or more have changed than fit on a page.
   const page = ids.length > 1
     ? await callOperation("conversations", { status: state.filter })
@@ -81,9 +81,8 @@ const changedIds = collectIds(async (ids) => {
     updateState({ conversations: page.data, cursor: page.next_cursor, isLoading: false })
   }
   mergeConversations([...page.data, ...updates])
-  const conversation = [...page.data, ...updates].find(({ id }) => id === state.conversation?.id)
-  if (conversation !== undefined) updateState({ conversation })
-  if (isOpen) await refreshThread()
+  for (const conversation of [...page.data, ...updates]) updateIfOpen(conversation.id, { conversation })
+  if (hasOpen) await refreshThread()
 })
 
 const refreshSoon = refreshing(changedIds.readAll)

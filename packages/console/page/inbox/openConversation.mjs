@@ -1,4 +1,4 @@
-// Reads the open conversation: its messages and its contact.
+// Reads and changes the open conversation and its contact.
 import { refreshing, showingErrors } from "../actions.mjs"
 import { callOperation } from "../server.mjs"
 import { state, updateState } from "../store.mjs"
@@ -6,7 +6,25 @@ import { withNewest } from "./lists.mjs"
 import { settlePendingSends } from "./pendingSends.mjs"
 import { follows } from "./statuses.mjs"
 
-/** @import { Conversation, Message } from "@messaging-crm/client" */
+/** @import { Conversation, Message, UpdateContact } from "@messaging-crm/client" */
+
+/**
+ * Returns whether an ID is that of the open conversation or of its contact.
+ *
+ * @param {string} id
+ */
+export const isOpen = (id) => id === state.conversation?.id || id === state.conversation?.contact.id
+
+/**
+ * Changes the state if a conversation, or a conversation of a contact, is still open. Responses must change the state of
+ * the open conversation with this function only, because another one can be opened before they arrive.
+ *
+ * @param {string} id
+ * @param {Parameters<typeof updateState>[0]} change
+ */
+export const updateIfOpen = (id, change) => {
+  if (isOpen(id)) updateState(change)
+}
 
 /**
  * Shows a conversation, and reads its newest messages and its contact.
@@ -20,8 +38,7 @@ export const openThread = async (conversation) => {
     callOperation("messages", { id: conversation.id }),
     callOperation("contact", { id: conversation.contact.id })
   ])
-  if (state.conversation?.id !== conversation.id) return
-  updateState({ messages: data.toReversed(), olderCursor: next_cursor, contact })
+  updateIfOpen(conversation.id, { messages: data.toReversed(), olderCursor: next_cursor, contact })
 }
 
 /** Reads the newest messages of the open conversation. */
@@ -29,31 +46,48 @@ export const refreshThread = async () => {
   const id = state.conversation?.id
   if (id === undefined) return
   const [{ data, next_cursor }] = await Promise.all([callOperation("messages", { id }), settlePendingSends(id)])
-  if (state.conversation?.id !== id) return
   const { hasGap, messages } = withNewest(state.messages, data.toReversed())
-  updateState({ messages, ...hasGap ? { olderCursor: next_cursor } : {} })
+  updateIfOpen(id, { messages, ...hasGap ? { olderCursor: next_cursor } : {} })
 }
 
 /** Reads the contact of the open conversation. */
 export const refreshContact = refreshing(async () => {
   const id = state.contact?.id
   if (id === undefined) return
-  const contact = await callOperation("contact", { id })
-  if (state.contact?.id === id) updateState({ contact })
+  updateIfOpen(id, { contact: await callOperation("contact", { id }) })
 })
+
+/** Changes a conversation by an operation. */
+export const changeConversation = showingErrors(async (
+  /** @type {"assign" | "close" | "reopen"} */ operation,
+  /** @type {{ readonly id: string, readonly assigned_user_id?: string | null }} */ input
+) => updateIfOpen(input.id, { conversation: await callOperation(operation, input) }))
+
+/** Changes the tags of a contact. */
+export const changeTags = showingErrors(async (
+  /** @type {string} */ id,
+  /** @type {Pick<UpdateContact, "add_tag_ids" | "remove_tag_ids">} */ changes
+) => updateIfOpen(id, { contact: await callOperation("tag", { id, changes }) }))
+
+/**
+ * Adds a note to a contact.
+ *
+ * @param {string} id
+ * @param {string} text
+ */
+export const addNote = async (id, text) => updateIfOpen(id, { contact: await callOperation("note", { id, text }) })
 
 /** Reads the page before the shown messages. While it is read, there is no cursor. */
 export const loadOlderMessages = showingErrors(async () => {
   const { conversation, olderCursor } = state
   if (conversation === null || olderCursor === null) return
   updateState({ olderCursor: null })
-  const isCurrent = () => state.conversation?.id === conversation.id && state.olderCursor === null
   try {
     const { data, next_cursor } = await callOperation("messages", { id: conversation.id, cursor: olderCursor })
-    if (!isCurrent()) return
-    updateState({ messages: [...data.toReversed(), ...state.messages], olderCursor: next_cursor })
+    if (state.olderCursor !== null) return
+    updateIfOpen(conversation.id, { messages: [...data.toReversed(), ...state.messages], olderCursor: next_cursor })
   } catch (error) {
-    if (isCurrent()) updateState({ olderCursor })
+    if (state.olderCursor === null) updateIfOpen(conversation.id, { olderCursor })
     throw error
   }
 })

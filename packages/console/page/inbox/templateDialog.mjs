@@ -4,13 +4,14 @@ import { showingErrors } from "../actions.mjs"
 import { channelField, openDialog } from "../elements/dialog.mjs"
 import { callOperation } from "../server.mjs"
 import { state } from "../store.mjs"
+import { isOpen } from "./openConversation.mjs"
 import { choiceOf, partsOf } from "./templates.mjs"
 
 /**
- * @import { Template, TemplateChoice } from "@messaging-crm/client"
+ * @import { Conversation, Template, TemplateChoice } from "@messaging-crm/client"
  * @import { ValueOf } from "../elements/dialog.mjs"
  * @typedef {(template: TemplateChoice, text: string, valueOf: ValueOf) => Promise<unknown>} OnSend
- * @typedef {{ readonly channel_id?: string, readonly onSend: OnSend }} TemplateDialog
+ * @typedef {{ readonly conversation?: Conversation, readonly onSend: OnSend }} TemplateDialog
  */
 
 /**
@@ -62,11 +63,12 @@ const readApprovedTemplates = async (account) => {
   )
 }
 
-/** Opens a dialog for a template and its values. Without a channel, it also asks for a phone number, to start a conversation. */
-export const openTemplateDialog = showingErrors(async (/** @type {TemplateDialog} */ { channel_id, onSend }) => {
+/** Opens a dialog for a template and its values. Without a conversation, it also asks for a phone number, to start one. */
+export const openTemplateDialog = showingErrors(async (/** @type {TemplateDialog} */ { conversation, onSend }) => {
   const phones = state.setup.channels.filter(({ type }) => type === "phone_messaging")
-  const channel = phones.find(({ id }) => id === channel_id) ?? phones[0]
+  const channel = phones.find(({ id }) => id === conversation?.channel.id) ?? phones[0]
   const templates = await readApprovedTemplates(channel?.phone_messaging_business_account_id)
+  if (conversation !== undefined && !isOpen(conversation.id)) return
   const [first] = templates
   if (first === undefined) throw new Error("The channel has no approved templates.")
   let template = first
@@ -74,7 +76,7 @@ export const openTemplateDialog = showingErrors(async (/** @type {TemplateDialog
   const fields = (draw) =>
     html`
     ${
-      channel_id === undefined ?
+      conversation === undefined ?
         html`${channelField(phones)}
       <label>Phone number<input name="phone" type="tel" required placeholder="+49 151 12345678" autocomplete="off"></label>` :
         ""
@@ -86,7 +88,7 @@ export const openTemplateDialog = showingErrors(async (/** @type {TemplateDialog
       })
     }`
   openDialog(
-    channel_id === undefined ? "New conversation" : "Send a template",
+    conversation === undefined ? "New conversation" : "Send a template",
     "Send",
     fields,
     (valueOf) =>

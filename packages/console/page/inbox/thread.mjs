@@ -1,51 +1,37 @@
 // Draws the open conversation with its contact.
 import { html } from "lit-html"
-import { showingErrors } from "../actions.mjs"
 import { avatar } from "../elements/avatar.mjs"
 import { channelName, nameOf } from "../elements/formats.mjs"
-import { callOperation, context } from "../server.mjs"
-import { state, updateState } from "../store.mjs"
+import { context } from "../server.mjs"
+import { state } from "../store.mjs"
 import { composer } from "./composer.mjs"
 import { contactPanel } from "./contact.mjs"
 import { messageBubbles, pendingBubble } from "./messages.mjs"
-import { loadOlderMessages } from "./openConversation.mjs"
+import { changeConversation, loadOlderMessages } from "./openConversation.mjs"
 
 /** @import { Conversation } from "@messaging-crm/client" */
 
-/**
- * Returns an action that changes the open conversation by an operation.
- *
- * @param {"assign" | "close" | "reopen"} operation
- * @param {object} input
- */
-const changeConversation = (operation, input = {}) =>
-  showingErrors(async () => {
-    if (state.conversation === null) return
-    updateState({ conversation: await callOperation(operation, { id: state.conversation.id, ...input }) })
-  })
-
-/** @param {Event & { target: HTMLSelectElement }} event */
-const assignConversation = (event) =>
-  changeConversation("assign", { assigned_user_id: event.target.value === "" ? null : event.target.value })()
-
 /** @param {Conversation} conversation */
-const conversationHeader = ({ assigned_user_id, channel, contact, status }) =>
-  html`<header>
+const conversationHeader = ({ assigned_user_id, channel, contact, id, status }) => {
+  /** @param {Event & { target: HTMLSelectElement }} event */
+  const assign = ({ target }) => changeConversation("assign", { id, assigned_user_id: target.value || null })
+  return html`<header>
   ${avatar(nameOf(contact))}
   <div><h2>${nameOf(contact)}</h2><p class="faint">${channelName[channel.type]} · ${contact.external_id ?? ""}</p></div>
   <label class="assign"><span class="hidden">Assigned to</span>
-    <select @change=${assignConversation}>
+    <select @change=${assign}>
       <option value="" .selected=${assigned_user_id === null}>Unassigned</option>
       ${
-    state.setup.members.map(({ id, name }) =>
-      html`<option value=${id} .selected=${id === assigned_user_id}>${name}</option>`
+    state.setup.members.map((member) =>
+      html`<option value=${member.id} .selected=${member.id === assigned_user_id}>${member.name}</option>`
     )
   }
     </select></label>
-  <button @click=${changeConversation(status === "open" ? "close" : "reopen")}>${
+  <button @click=${() => changeConversation(status === "open" ? "close" : "reopen", { id })}>${
     status === "open" ? "Close" : "Reopen"
   }</button>
 </header>`
+}
 
 /** @param {Event & { target: Element }} event */
 const onMessagesScroll = ({ target }) => {
