@@ -16,10 +16,10 @@ import { follows } from "./statuses.mjs"
 export const isOpen = (id) => id === state.conversation?.id || id === state.conversation?.contact.id
 
 /**
- * Changes the state if a conversation, or a conversation of a contact, is still open. Responses must change the state of
- * the open conversation with this function only, because another one can be opened before they arrive.
+ * Changes the state if a conversation is still open. Every response about the open conversation must change the state with
+ * this function, because another conversation can be opened before the response arrives.
  *
- * @param {string} id
+ * @param {string} id The ID of the conversation or of its contact.
  * @param {Parameters<typeof updateState>[0]} change
  */
 export const updateIfOpen = (id, change) => {

@@ -1,6 +1,7 @@
 /** The actions of the open conversation, and responses that arrive after the agent has opened another one. */
 import { assert, it } from "@effect/vitest"
-import { afterAll, beforeEach, vi } from "vitest"
+import { beforeEach, vi } from "vitest"
+import { installBrowser } from "./Browser.ts"
 
 interface Call {
   readonly name: string
@@ -12,43 +13,28 @@ const calls: Array<Call> = []
 const field = { value: "" }
 const scrolledMessages = vi.fn()
 
-const stubBrowser = () => {
-  vi.stubGlobal("document", {
-    body: { dataset: { writeAsCustomer: "true" } },
-    hidden: false,
-    querySelectorAll: () => [field],
-    querySelector: (selector: string) =>
-      selector === ".composer textarea" ? field : selector === ".messages" ? { scrollTo: scrolledMessages } : null
-  })
-  vi.stubGlobal("location", { hash: "" })
-  vi.stubGlobal("requestAnimationFrame", (run: () => void) => setTimeout(run))
-  vi.stubGlobal(
-    "fetch",
-    (path: string, { body }: { readonly body: string }) =>
-      new Promise<Response>((resolve) =>
-        calls.push({
-          name: path.split("/").at(-1) ?? "",
-          input: JSON.parse(body),
-          respond: (response) =>
-            resolve(
-              response instanceof Error
-                ? Response.json({ error: { message: response.message } }, { status: 503 })
-                : Response.json(response)
-            )
-        })
-      )
+const fetch = async (path: string, { body }: { readonly body: string }) => {
+  const response = await new Promise<object>((respond) =>
+    calls.push({ name: path.split("/").at(-1) ?? "", input: JSON.parse(body), respond })
   )
+  if (response instanceof Error) throw response
+  return Response.json(response)
 }
 
 // lit-html runs without a browser only if it is loaded before a document exists.
 await import("lit-html")
 vi.useFakeTimers()
-// The page's modules read these globals when they are loaded, and other tests of this process change their state.
-stubBrowser()
-vi.resetModules()
-afterAll(() => {
-  vi.useRealTimers()
-  vi.unstubAllGlobals()
+installBrowser({
+  document: {
+    body: { dataset: { writeAsCustomer: "true" } },
+    hidden: false,
+    querySelectorAll: () => [field],
+    querySelector: (selector: string) =>
+      selector === ".composer textarea" ? field : selector === ".messages" ? { scrollTo: scrolledMessages } : null
+  },
+  location: { hash: "" },
+  requestAnimationFrame: (run: () => void) => setTimeout(run),
+  fetch
 })
 
 const { resetState, state, updateState } = await import("../../page/store.mjs")
@@ -116,7 +102,6 @@ const respond = async (response: object) => {
 }
 
 beforeEach(async () => {
-  stubBrowser()
   await vi.advanceTimersByTimeAsync(60_000)
   calls.splice(0)
   scrolledMessages.mockClear()

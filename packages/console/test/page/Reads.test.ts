@@ -1,6 +1,7 @@
 /** Late and failed responses to the page, and double clicks. */
 import { assert, it } from "@effect/vitest"
-import { afterAll, beforeEach, vi } from "vitest"
+import { beforeEach, vi } from "vitest"
+import { installBrowser } from "./Browser.ts"
 
 interface Page {
   readonly data: ReadonlyArray<{ readonly id: string }>
@@ -15,23 +16,14 @@ const respond = async (response: Page | Error) => {
   pending.shift()?.(response)
 }
 
-const stubBrowser = () => {
-  vi.stubGlobal("document", { body: { dataset: {} }, hidden: false })
-  vi.stubGlobal("requestAnimationFrame", () => 0)
-  vi.stubGlobal("fetch", async () => {
+installBrowser({
+  fetch: async () => {
     const response = await new Promise<Page | Error>((resolve) => pending.push(resolve))
     if (response instanceof Error) throw response
     return Response.json(response)
-  })
-}
-
-// The page's modules read these globals when they are loaded.
-stubBrowser()
-beforeEach(() => {
-  stubBrowser()
-  pending.splice(0)
+  }
 })
-afterAll(() => void vi.unstubAllGlobals())
+beforeEach(() => void pending.splice(0))
 
 const { oneAtATime } = await import("../../page/elements/throttle.mjs")
 const { resetState, state } = await import("../../page/store.mjs")

@@ -1,6 +1,7 @@
 /** The inbox after bursts of changes: it shows what the service has, and needs few calls. */
 import { assert, it } from "@effect/vitest"
-import { afterAll, beforeEach, vi } from "vitest"
+import { beforeEach, vi } from "vitest"
+import { installBrowser } from "./Browser.ts"
 
 interface Conversation {
   readonly contact: { readonly id: string }
@@ -42,23 +43,15 @@ const respond = (name: string, { cursor = "0", id, status = "all" }: Readonly<Re
 
 const document = { body: { dataset: {} }, hidden: false }
 
-const stubBrowser = () => {
-  vi.stubGlobal("document", document)
-  vi.stubGlobal("requestAnimationFrame", () => 0)
-  vi.stubGlobal("fetch", async (path: string, { body }: { readonly body: string }) => {
+vi.useFakeTimers()
+installBrowser({
+  document,
+  fetch: async (path: string, { body }: { readonly body: string }) => {
     const name = path.split("/").at(-1) ?? ""
     calls.push(name)
     if (errors-- > 0) return Response.json({ error: { message: "Retry after 60 s." } }, { status: 429 })
     return Response.json(respond(name, JSON.parse(body)))
-  })
-}
-
-vi.useFakeTimers()
-// The page's modules read these globals when they are loaded.
-stubBrowser()
-afterAll(() => {
-  vi.useRealTimers()
-  vi.unstubAllGlobals()
+  }
 })
 
 const { resetState, state } = await import("../../page/store.mjs")
@@ -85,7 +78,6 @@ const assertCurrent = () =>
   )
 
 beforeEach(async () => {
-  stubBrowser()
   await vi.advanceTimersByTimeAsync(60_000)
   resetState()
   Object.assign(document, { hidden: false })

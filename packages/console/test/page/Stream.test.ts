@@ -1,6 +1,7 @@
 /** The messages of the server's stream, and the state of the page after each of them. */
 import { assert, it } from "@effect/vitest"
-import { afterAll, beforeEach, vi } from "vitest"
+import { beforeEach, vi } from "vitest"
+import { installBrowser } from "./Browser.ts"
 
 const listeners = new Map<string, (message: { readonly data: string }) => void>()
 const calls: Array<string> = []
@@ -16,24 +17,15 @@ const responses: Readonly<Record<string, object>> = {
   conversation: { id: "c1", contact: { id: "p1" }, status: "open", last_activity_at: "2026-01-01T00:00:00.000Z" }
 }
 
-const stubBrowser = () => {
-  vi.stubGlobal("EventSource", EventSource)
-  vi.stubGlobal("document", { body: { dataset: { path: "/console" } }, hidden: false })
-  vi.stubGlobal("requestAnimationFrame", () => 0)
-  vi.stubGlobal("fetch", async (path: string) => {
+vi.useFakeTimers()
+installBrowser({
+  EventSource,
+  document: { body: { dataset: { path: "/console" } }, hidden: false },
+  fetch: async (path: string) => {
     const name = path.slice("/console/call/".length)
     calls.push(name)
     return Response.json(responses[name] ?? { data: [], next_cursor: null })
-  })
-}
-
-vi.useFakeTimers()
-// The page's modules read these globals when they are loaded, and other tests of this process change their state.
-stubBrowser()
-vi.resetModules()
-afterAll(() => {
-  vi.useRealTimers()
-  vi.unstubAllGlobals()
+  }
 })
 
 const { resetState, state } = await import("../../page/store.mjs")
@@ -51,10 +43,7 @@ const receive = async (name: string, data: unknown) => {
 const openConversation = { id: "c1", contact: { id: "p1" } }
 const event = (type: string, data: object, id = "e1") => ({ id, type, timestamp: "2026-01-01T00:00:00.000Z", data })
 
-beforeEach(() => {
-  stubBrowser()
-  resetState()
-})
+beforeEach(() => void resetState())
 
 it("a snapshot replaces the activity, and what changed without a connection is read again", async () => {
   Object.assign(state, { requests: [{ path: "/v1/old" }], conversation: openConversation })
