@@ -169,3 +169,46 @@ it("keeps the end of a conversation visible, or else the position when older mes
   await receive(91)
   assert.closeTo(await page.evaluate<number>(top_of_65), top, 1)
 })
+
+it("keeps the selected conversation when responses for another one arrive late", async () => {
+  const { page } = await openInbox("Inbox")
+  const heading = (name: string) => page.getByRole("heading", { name, exact: true })
+  const field = page.getByRole("textbox", { name: "Message" })
+  const opened = Promise.withResolvers<void>()
+  await page.route("**/call/conversation", async (route) => {
+    await opened.promise
+    await route.continue()
+  })
+  await page.route("**/call/close", async (route) => {
+    await opened.promise
+    await route.fulfill({ json: { ...conversations[0], status: "closed" } })
+  })
+  await page.route(
+    "**/call/send",
+    (route) => route.fulfill({ status: 503, json: { error: { message: "Unavailable." } } })
+  )
+
+  await page.getByRole("option", { name: /Contact 0 / }).click()
+  await heading("Contact 0").waitFor()
+  await page.getByRole("button", { name: "Close", exact: true }).click()
+  await page.evaluate("location.hash = '#/inbox/conversation-5'")
+  await page.getByRole("option", { name: /Contact 1 / }).click()
+  await heading("Contact 1").waitFor()
+  await page.getByRole("textbox", { name: "Note" }).fill("A note on Contact 1")
+  const responses = ["conversation", "close"].map((name) => page.waitForResponse(`**/call/${name}`))
+  opened.resolve()
+  await Promise.all(responses)
+
+  await field.fill("A reply to Contact 1")
+  const sent = page.waitForRequest("**/call/send")
+  await field.press("Enter")
+  assert.strictEqual((await sent).postDataJSON().id, "conversation-1")
+  await page.getByText("Unavailable.").waitFor()
+  assert.isTrue(await heading("Contact 1").isVisible())
+  assert.strictEqual(await field.inputValue(), "A reply to Contact 1")
+  await page.getByRole("option", { name: /Contact 2 / }).click()
+  await heading("Contact 2").waitFor()
+  await page.getByRole("textbox", { name: "Note" }).waitFor()
+  assert.strictEqual(await page.getByRole("textbox", { name: "Note" }).inputValue(), "")
+  assert.strictEqual(await field.inputValue(), "")
+})
