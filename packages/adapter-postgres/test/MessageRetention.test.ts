@@ -10,45 +10,53 @@ import { Effect, Fiber, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import * as Database from "../testing/Database.ts"
 import * as Processes from "./Processes.ts"
-import { waiterFor, whileLocked } from "./Sessions.ts"
+import { waiterFor, whileOpen } from "./Sessions.ts"
 
 const database = Layer.mergeAll(layer, Ids.layer).pipe(Layer.provideMerge(Database.layerAlone))
 
 it.layer(database, { excludeTestServices: true })("the removal of old messages", (it) => {
-  it.effect("waits for a send that another session has locked, and keeps its message until then", () =>
-    Effect.gen(function*() {
-      const other = yield* Processes.start
-      const sql = yield* SqlClient.SqlClient
-      const ours = yield* Fixtures.organization
-      const thread = yield* Fixtures.thread(ours)
-      const message = yield* Fixtures.newMessage(thread.conversation_id, { created_at: afterNoon(1) })
-      const send = {
-        ...yield* Fixtures.newSend(thread),
-        status: "sent" as const,
-        message_id: message.id,
-        created_at: afterNoon(1)
-      }
-      yield* Fixtures.mustCommit(
-        ours,
-        insert(thread.channel.id, thread.contact_id, Option.none(), message, null),
-        SendRows.insert(send)
-      )
-      const counts = sql`
+  it.effect.each([
+    { name: "locked", change: false },
+    { name: "changed", change: true }
+  ])(
+    "waits for a send that another session has $name, and keeps its message until then",
+    ({ change }) =>
+      Effect.gen(function*() {
+        const other = yield* Processes.start
+        const sql = yield* SqlClient.SqlClient
+        const ours = yield* Fixtures.organization
+        const thread = yield* Fixtures.thread(ours)
+        const message = yield* Fixtures.newMessage(thread.conversation_id, { created_at: afterNoon(1) })
+        const send = {
+          ...yield* Fixtures.newSend(thread),
+          status: "sent" as const,
+          message_id: message.id,
+          created_at: afterNoon(1)
+        }
+        yield* Fixtures.mustCommit(
+          ours,
+          insert(thread.channel.id, thread.contact_id, Option.none(), message, null),
+          SendRows.insert(send)
+        )
+        const counts = sql`
         SELECT
           (SELECT count(*)::int FROM sends WHERE organization_id = ${ours}) AS sends,
           (SELECT count(*)::int FROM messages WHERE organization_id = ${ours}) AS messages
       `
-      const purge = Effect.provide(MessageRetentionStore.use((store) => store.purge(afterNoon(10), 9)), other)
-      const [purging, meanwhile] = yield* whileLocked(
-        sql`sends WHERE id = ${send.id}`,
-        Effect.fnUntraced(function*(pid: number) {
-          const purging = yield* Effect.forkChild(purge)
-          yield* Effect.raceFirst(waiterFor(pid), Fiber.join(purging))
-          return [purging, yield* counts] as const
-        })
-      )
-      assert.deepStrictEqual(meanwhile, [{ sends: 1, messages: 1 }])
-      assert.strictEqual(yield* Fiber.join(purging), 2)
-      assert.deepStrictEqual(yield* counts, [{ sends: 0, messages: 0 }])
-    }))
+        const purge = Effect.provide(MessageRetentionStore.use((store) => store.purge(afterNoon(10), 9)), other)
+        const [purging, meanwhile] = yield* whileOpen(
+          change
+            ? sql`UPDATE sends SET recipient = recipient WHERE id = ${send.id}`
+            : sql`SELECT 1 FROM sends WHERE id = ${send.id} FOR UPDATE`,
+          Effect.fnUntraced(function*(pid: number) {
+            const purging = yield* Effect.forkChild(purge)
+            yield* Effect.raceFirst(waiterFor(pid), Fiber.join(purging))
+            return [purging, yield* counts] as const
+          })
+        )
+        assert.deepStrictEqual(meanwhile, [{ sends: 1, messages: 1 }])
+        assert.strictEqual(yield* Fiber.join(purging), 2)
+        assert.deepStrictEqual(yield* counts, [{ sends: 0, messages: 0 }])
+      })
+  )
 })

@@ -6,17 +6,24 @@ import { date } from "../database/Columns.ts"
 import { count } from "../database/Rows.ts"
 import { withoutResources } from "../webhooks/Events.ts"
 
-/** Removes sends. It waits for locked ones and skips none, because a message is removed only after the sends that name it. */
+/**
+ * Removes sends. It waits for locked ones and skips none, because a message is removed only after the sends that name it.
+ *
+ * It deletes by key: a row that another transaction changes meanwhile has another `ctid`, so a deletion by `ctid` would skip it.
+ * The limit is part of the text, because with a parameter the planner expects many rows and reads the whole table for the join.
+ */
 const purgeSends = (sql: SqlClient.SqlClient, before: Timestamp, limit: number) =>
   count(sql`
-    DELETE FROM sends
-    WHERE ctid = ANY(ARRAY(
-      SELECT ctid
+    WITH found AS MATERIALIZED (
+      SELECT organization_id, id
       FROM sends
       WHERE created_at < ${date(before)} AND status IN ('sent', 'failed')
       ORDER BY created_at
-      LIMIT ${limit}
-    ))
+      LIMIT ${sql.literal(String(limit))}
+    )
+    DELETE FROM sends send
+    USING found
+    WHERE send.organization_id = found.organization_id AND send.id = found.id
     RETURNING 1
   `)
 
