@@ -1,7 +1,7 @@
--- The statement that commits the start of a conversation with a new person: one part for each kind of change.
--- Its sources are in src/work/Commit. To write this file again:
--- npm test -- packages/adapter-postgres/test/CommitStatement.test.ts --update
+-- Two statements of commits: one part for each kind of change. Their sources are in src/work/Commit.
+-- To write this file again: npm test -- packages/adapter-postgres/test/CommitStatement.test.ts --update
 
+-- The start of a conversation with a new person.
 WITH responses_recorded AS (
     INSERT INTO idempotency_keys (
       organization_id, key, fingerprint, status, body, sealed, request_id, created_at
@@ -216,4 +216,66 @@ SELECT
     AND (SELECT count(*) FROM audited) = $19::integer
   ),
   to_jsonb(ARRAY(SELECT full_id FROM events_inserted WHERE full_id IS NOT NULL)) AS full_ids
-WHERE set_config('lock_timeout', coalesce($1, current_setting('lock_timeout')), true) IS NOT NULL
+WHERE set_config('lock_timeout', coalesce($1, current_setting('lock_timeout')), true) IS NOT NULL;
+
+-- The update of a conversation by a message, which also touches its contact.
+WITH contacts_written AS (
+    UPDATE contacts stored
+    SET (last_activity_at, updated_at, last_activity_preview, last_conversation_id, version) = ROW (
+        CASE WHEN stored.last_activity_at IS NULL THEN (given.touch ->> 'at')::timestamptz
+          ELSE greatest(stored.last_activity_at, stored.last_activity_at, (given.touch ->> 'at')::timestamptz) END,
+        CASE WHEN stored.updated_at IS NULL THEN (given.touch ->> 'at')::timestamptz
+          ELSE greatest(stored.updated_at, stored.updated_at, (given.touch ->> 'at')::timestamptz) END,
+        CASE WHEN given.touch IS NULL OR stored.last_activity_at > (given.touch ->> 'at')::timestamptz THEN stored.last_activity_preview
+          ELSE (given.touch ->> 'preview')::text END,
+        CASE WHEN given.touch IS NULL OR stored.last_activity_at > (given.touch ->> 'at')::timestamptz THEN stored.last_conversation_id
+          ELSE (given.touch ->> 'conversation_id')::uuid END,
+        stored.version + (given.fields IS NOT NULL)::integer
+    )
+    FROM jsonb_to_recordset($6::jsonb) AS given (organization_id uuid, id uuid, version integer, fields jsonb, touch jsonb)
+    WHERE stored.organization_id = given.organization_id AND stored.id = given.id
+      AND stored.organization_id = ANY($7::uuid[])
+      AND stored.id = ANY($8::uuid[])
+      AND (given.version IS NULL OR stored.version = given.version)
+    RETURNING given.organization_id, stored.id, given.version AS found, given.fields
+),
+
+conversations_written AS (
+    UPDATE conversations stored
+    SET (channel_id, contact_id, identity_id, status, close_category, assigned_user_id, agent_id, created_at, opened_at, closed_at, last_activity_at, last_activity_preview, last_inbound_at, version) = (
+      SELECT
+        updated.channel_id,
+        updated.contact_id,
+        updated.identity_id,
+        updated.status,
+        updated.close_category,
+        updated.assigned_user_id,
+        updated.agent_id,
+        updated.created_at,
+        updated.opened_at,
+        updated.closed_at,
+        CASE WHEN updated.last_activity_at IS NULL THEN (given.touch ->> 'at')::timestamptz
+          ELSE greatest(stored.last_activity_at, updated.last_activity_at, (given.touch ->> 'at')::timestamptz) END,
+        CASE WHEN given.touch IS NULL OR stored.last_activity_at > (given.touch ->> 'at')::timestamptz THEN updated.last_activity_preview
+          ELSE (given.touch ->> 'preview')::text END,
+        CASE WHEN updated.last_inbound_at IS NULL THEN (given.touch ->> 'last_inbound_at')::timestamptz
+          ELSE greatest(stored.last_inbound_at, updated.last_inbound_at, (given.touch ->> 'last_inbound_at')::timestamptz) END,
+        stored.version + (given.fields IS NOT NULL)::integer
+      FROM jsonb_populate_record(stored, coalesce(given.fields, '{}')) updated
+    )
+    FROM jsonb_to_recordset($2::jsonb) AS given (organization_id uuid, id uuid, version integer, fields jsonb, touch jsonb)
+    WHERE stored.organization_id = given.organization_id AND stored.id = given.id
+      AND stored.organization_id = ANY($3::uuid[])
+      AND stored.id = ANY($4::uuid[])
+      AND (given.version IS NULL OR stored.version = given.version)
+    RETURNING given.organization_id, stored.id, given.version AS found, given.fields
+)
+
+SELECT
+  commit_requires(
+    true,
+    true
+    AND (SELECT count(found) FROM contacts_written) = $9::integer
+    AND (SELECT count(found) FROM conversations_written) = $5::integer
+  )
+WHERE set_config('lock_timeout', coalesce($1, current_setting('lock_timeout')), true) IS NOT NULL;

@@ -1,6 +1,7 @@
 /** Decides which commits can share a statement, and which can run at the same time. */
 import { type Changes, touchedId } from "@messaging-crm/core/Changes"
 import type { Table } from "@messaging-crm/core/Table"
+import * as Activity from "../Commit/Activity.ts"
 import * as Contacts from "../Commit/Contacts.ts"
 import * as Lanes from "../Commit/Lanes.ts"
 import type { CommitRequest } from "../Commit/Part.ts"
@@ -14,7 +15,11 @@ const tablesOf = (rows: ReadonlyArray<{ readonly table: Table }> = []): string =
 const isGiven = (part: unknown): string => String(part !== undefined)
 const hasAny = (rows: ReadonlyArray<unknown> = []): string => String(rows.length > 0)
 
-/** How each part of changes determines the text of their statement. Changes that abandon deliveries share none. */
+/**
+ * How each part of changes determines the text of their statement. Changes that abandon deliveries share none.
+ *
+ * A shape costs less than the text that `Statement.ts` builds. `CommitShapes.test.ts` checks that equal shapes have equal texts.
+ */
 const shapes: { readonly [Part in Exclude<keyof Changes, "abandon">]-?: (changes: Changes) => string } = {
   settle: ({ settle }) => settle === undefined ? "" : `${settle.claimed.kind} ${settle.outcome}`,
   callback: ({ callback }) => isGiven(callback),
@@ -51,7 +56,7 @@ export const exclusiveKeysOf = ({ changes, organization_id }: CommitRequest): Re
     ...[...remove, ...update].map((row) => Rows.rowKey({ ...row, organization_id })),
     ...(touch === undefined
       ? []
-      : Rows.tables_with_activity.map((table) =>
+      : Activity.tables_with_activity.map((table) =>
         Rows.rowKey({ table, key: { id: touchedId(table, touch) ?? "" }, organization_id })
       )),
     ...(response === undefined ? [] : [`idempotency_keys|${organization_id}|${response.key}`])

@@ -1,9 +1,8 @@
 /** Rows of the resources' tables: expected, removed, updated, touched and inserted. */
 import { type Activity, type Expectation, type Removal, touchedId, type Update } from "@messaging-crm/core/Changes"
-import { type ActivityPart, lock_order, type Table } from "@messaging-crm/core/Table"
-import { tables } from "@messaging-crm/core/Tables"
+import { lock_order, type Table } from "@messaging-crm/core/Table"
 import { withTextTimes } from "@messaging-crm/core/Timestamps"
-import { Record } from "effect"
+import { assignmentOf } from "./Activity.ts"
 import { isAmong, type Owned, type Part, type Values } from "./Part.ts"
 
 /** Returns the place of a table in the order of locks. */
@@ -19,9 +18,6 @@ const keyMatches = ({ key, owner }: Table): string =>
   [`stored.${owner} = given.organization_id`, ...Object.keys(key).map((column) => `stored.${column} = given.${column}`)]
     .join(" AND ")
 
-/** The tables with activity. */
-export const tables_with_activity = Object.values(tables).filter(({ activity }) => activity !== null)
-
 interface Keyed {
   readonly key: Readonly<Record<string, string>>
 }
@@ -35,7 +31,7 @@ const isNamed = ({ parameter }: Values, table: Table, rows: ReadonlyArray<Owned<
   const among = Object.entries({ [table.owner]: "uuid", ...table.key }).map(
     ([column, type]) => isAmong(`stored.${column}`, `${parameter(values(column))}::${type}[]`)
   )
-  return [keyMatches(table), ...among].join(" AND ")
+  return [keyMatches(table), ...among].join("\n      AND ")
 }
 
 /** Returns a text that identifies a row among those of all tables. */
@@ -116,41 +112,6 @@ const writtenRows = (
   return inOrder(rows)
 }
 
-/**
- * Returns the expressions that apply an activity to the columns of a row `stored`, by column. `next` is the row
- * after the update.
- */
-const activityOf = ({ activity, columns }: Table, next: string): Readonly<Record<string, string>> => {
-  if (activity === null) return {}
-  const { latest, moved, newest } = activity
-  const partOf = (part: ActivityPart = "at", column: string) => `(given.touch ->> '${part}')::${columns[column]}`
-  // A time moves forward, unless an update removes it.
-  const latestOf = (part: ActivityPart | undefined, column: string) =>
-    `CASE WHEN ${next}.${column} IS NULL THEN ${partOf(part, column)}
-      ELSE greatest(stored.${column}, ${next}.${column}, ${partOf(part, column)}) END`
-  return {
-    [latest]: latestOf("at", latest),
-    ...Record.map(moved, latestOf),
-    ...Record.map(newest, (part, column) =>
-      `CASE WHEN given.touch IS NULL OR stored.${latest} > ${partOf("at", latest)}
-        THEN ${next}.${column} ELSE ${partOf(part, column)} END`)
-  }
-}
-
-/** Returns the columns that a statement sets in a row `stored`, and their values. A touch alone sets only those of the activity. */
-const assignmentOf = (table: Table, isSet: boolean): string => {
-  const assigned = {
-    ...(isSet ? Record.map(table.columns, (_, column) => `updated.${column}`) : {}),
-    ...activityOf(table, isSet ? "updated" : "stored"),
-    version: "stored.version + (given.fields IS NOT NULL)::integer"
-  }
-  const expressions = Object.values(assigned).join(", ")
-  const row = isSet
-    ? `(SELECT ${expressions} FROM jsonb_populate_record(stored, coalesce(given.fields, '{}')) updated)`
-    : `ROW (${expressions})`
-  return `(${Object.keys(assigned).join(", ")}) = ${row}`
-}
-
 /** Updates and touches rows. */
 export const updateRows = (
   values: Values,
@@ -177,7 +138,8 @@ export const updateRows = (
     UPDATE ${table.name} stored
     SET ${assignmentOf(table, updates.length > 0)}
     FROM jsonb_to_recordset(${written}) AS given (${keyTypes(table)}, version integer, fields jsonb, touch jsonb)
-    WHERE ${isNamedRow} AND (given.version IS NULL OR stored.version = given.version)
+    WHERE ${isNamedRow}
+      AND (given.version IS NULL OR stored.version = given.version)
     RETURNING given.organization_id, ${keys}, given.version AS found, given.fields`,
     requires: `(SELECT count(found) FROM ${name}) = ${with_version}::integer`
   }

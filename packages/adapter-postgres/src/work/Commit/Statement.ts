@@ -4,6 +4,7 @@ import { MediaRows } from "@messaging-crm/core/Media"
 import type { Table } from "@messaging-crm/core/Table"
 import { withTextTimes } from "@messaging-crm/core/Timestamps"
 import * as Audit from "../Audit.ts"
+import * as Activity from "./Activity.ts"
 import * as Contacts from "./Contacts.ts"
 import * as Events from "./Events.ts"
 import * as Lanes from "./Lanes.ts"
@@ -101,7 +102,7 @@ type Merged = ReturnType<typeof merged>
 /** Returns the parts that expect, delete, update, and touch rows, in the order of locks. */
 const lockingParts = (values: Values, { expect, remove, touch, update }: Merged): ReadonlyArray<Part> => {
   const updates = new Map(Rows.byTable(update))
-  const touched = touch.length === 0 ? [] : Rows.tables_with_activity
+  const touched = touch.length === 0 ? [] : Activity.tables_with_activity
   const parts: ReadonlyArray<readonly [Table, ReadonlyArray<Part>]> = [
     ...Rows.byTable(expect).map(([table, rows]) => [table, [Rows.expectRows(values, table, rows)]] as const),
     ...Rows.byTable(remove).map(([table, rows]) => [table, [Rows.deleteRows(values, table, rows)]] as const),
@@ -155,7 +156,8 @@ const conditionOf = ({ parameter }: Values, { name, requires, rows }: Part): str
  * Returns the statement that applies the changes of commits of one shape, and its
  * parameters. It applies all of them, or none if one of them cannot be applied.
  *
- * `lock_timeout` is a PostgreSQL interval such as `100ms`; null keeps the session's.
+ * `lock_timeout` is a PostgreSQL interval such as `100ms`; null keeps the session's. The WHERE clause sets it, because
+ * PostgreSQL evaluates that clause of a query without FROM once, before the expressions of its SELECT, which take the locks.
  */
 export const statementOf = (requests: CommitRequests, lock_timeout: string | null) => {
   const parameters: Array<unknown> = [lock_timeout]
