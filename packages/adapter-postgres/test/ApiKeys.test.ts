@@ -2,7 +2,7 @@ import { assert, it } from "@effect/vitest"
 import * as Fixtures from "@messaging-crm/conformance/Fixtures"
 import { type ApiKey, ApiKeyRows, ApiKeyStore } from "@messaging-crm/core/ApiKeys"
 import { ApiKeyId } from "@messaging-crm/core/Ids"
-import { Array, DateTime, Effect, Option } from "effect"
+import { Array, DateTime, Effect, Logger, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import * as Processes from "./Processes.ts"
 
@@ -71,9 +71,11 @@ it.layer(Processes.database, { excludeTestServices: true })("ApiKeys", (it) => {
       const third = "c".repeat(64)
       const organization_id = yield* newKey(third)
       const process = yield* Processes.start
-      const authenticate = Effect.provide(
-        ApiKeyStore.use((store) => store.authenticate(third, 20, Fixtures.noon)),
-        process
+      const logged: Array<string> = []
+      const logger = Logger.make(({ message }) => void logged.push(String(message)))
+      const authenticate = ApiKeyStore.use((store) => store.authenticate(third, 20, Fixtures.noon)).pipe(
+        Effect.provide(process),
+        Effect.provide(Logger.layer([logger]))
       )
       const counts = (times: number) =>
         Effect.map(
@@ -100,5 +102,9 @@ it.layer(Processes.database, { excludeTestServices: true })("ApiKeys", (it) => {
       `
       // It tries the database again by the database's clock, so the test has to wait for it.
       yield* Effect.repeat(Effect.andThen(authenticate, counted), { until: ([row]) => (row?.count ?? 0) > 3 })
+      assert.deepStrictEqual(logged, [
+        "The database rejects writes: requests are counted in this process",
+        "The database accepts writes again: requests are counted in the database"
+      ])
     }))
 })

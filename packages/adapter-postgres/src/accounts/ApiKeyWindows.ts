@@ -1,7 +1,8 @@
 /**
  * Finds the keys that requests present, and counts their requests.
  *
- * The count is one statement, so that check and count are atomic and use the database's clock. With a full disk it
+ * The count is one statement, so that check and count are atomic. It uses the database's clock, unlike the rest of the
+ * adapter: with the clocks of processes, which differ, each would end a key's window at another time. With a full disk it
  * fails, and reads must still work: then the statement only finds the key, and `LocalWindows.ts` counts its requests.
  */
 import { Scope, window_seconds } from "@messaging-crm/core/ApiKeys"

@@ -43,37 +43,68 @@ const makeWindows = () => {
   }
 }
 
+/** Where requests are counted. After a pause in this process, the database is on trial until it counts one. */
+type Place = "database" | "process" | "database, on trial"
+
+/** Makes the place where requests are counted, which logs when this process begins and ends to count them. */
+const makePlace = () => {
+  let place: Place = "database"
+  /** When the database is tried again; null until its clock is known. */
+  let tries_at: Timestamp | null = null
+  return {
+    current: () => place,
+    /** Counts in this process. */
+    leaveDatabase: Effect.suspend(() => {
+      const begins = place === "database"
+      place = "process"
+      return begins
+        ? Effect.logWarning("The database rejects writes: requests are counted in this process")
+        : Effect.void
+    }),
+    tryDatabaseIfDue: (now: Timestamp) => {
+      tries_at ??= DateTime.add(now, { seconds: pause_seconds })
+      if (DateTime.isLessThan(now, tries_at)) return
+      place = "database, on trial"
+      tries_at = null
+    },
+    /** Counts in the database again, if it is on trial. */
+    returnToDatabase: Effect.suspend(() => {
+      if (place !== "database, on trial") return Effect.void
+      place = "database"
+      return Effect.logInfo("The database accepts writes again: requests are counted in the database")
+    })
+  }
+}
+
 /** Returns `count`, but with the windows of this process while the database rejects it. Then `find` finds the key. */
 export const orLocally = <Row extends Metered>(count: Lookup<Row>, find: Lookup<Row>): Lookup<Row> => {
   const countHere = makeWindows()
-  let isRejected = false
-  /** When the database counts again; null until its clock is known. */
-  let tries_at: Timestamp | null = null
-
-  const resumeIfDue = (now: Timestamp) => {
-    tries_at ??= DateTime.add(now, { seconds: pause_seconds })
-    if (DateTime.isLessThan(now, tries_at)) return
-    isRejected = false
-    tries_at = null
-  }
+  const place = makePlace()
 
   const findAndCount = (presented: Presented) =>
     Effect.map(
       find(presented),
       Option.map((found) => {
-        resumeIfDue(found.now)
+        place.tryDatabaseIfDue(found.now)
         return countHere(found, presented.limit)
       })
     )
 
+  const orHere = (counted: ReturnType<Lookup<Row>>, presented: Presented) =>
+    Effect.catchCause(counted, (cause) =>
+      isRejection(Cause.squash(cause))
+        ? Effect.andThen(place.leaveDatabase, findAndCount(presented))
+        : Effect.failCause(cause))
+
   return (presented) =>
-    Effect.suspend(() =>
-      isRejected
-        ? findAndCount(presented)
-        : Effect.catchCause(count(presented), (cause) => {
-          if (!isRejection(Cause.squash(cause))) return Effect.failCause(cause)
-          isRejected = true
-          return findAndCount(presented)
-        })
-    )
+    Effect.suspend(() => {
+      if (place.current() === "process") return findAndCount(presented)
+      const counted = count(presented)
+      if (place.current() === "database") return orHere(counted, presented)
+      // An unknown key is not counted, so it does not show that the database accepts writes.
+      return orHere(
+        Effect.tap(counted, (found) => Option.isSome(found) ? place.returnToDatabase : Effect.void),
+        presented
+      )
+    })
 }

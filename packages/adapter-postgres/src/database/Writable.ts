@@ -3,7 +3,10 @@ import { Effect } from "effect"
 import { type SqlClient, SqlError } from "effect/sql"
 import { codeOf } from "./Client/Server.ts"
 
-/** The codes of PostgreSQL for a full disk, a failing disk, and a read-only disk. */
+/**
+ * The codes of PostgreSQL for a full disk, a failing disk, and a read-only disk. The last one, `42501`, also means that
+ * the role may not write a table: then reads continue too, and requests are counted in each process.
+ */
 const rejections: ReadonlySet<unknown> = new Set(["53100", "58030", "42501"])
 
 /** Whether a statement failed because the disk did not accept its data. Nothing was written. */
