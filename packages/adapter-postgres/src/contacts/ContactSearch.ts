@@ -113,13 +113,13 @@ const isOnPage = (sql: SqlClient.SqlClient, { match: { updated_since }, page }: 
 }
 
 /** How many of the newest contacts of an owner or a stage are read for a page of those with a tag: `read_max` of `find_contacts`. */
-const newest_max = 1500
+export const newest_max = 1500
 
 /**
  * A tag with at most this many contacts cannot fill a page of the default size. One with a few more can, so the newest contacts
  * are read for it although `find_contacts` would look it up (`lookup_max`).
  */
-const rare_max = 20
+export const rare_max = 20
 
 /**
  * Returns the statement that selects a page of a tag from the newest contacts of its owner or stage. If it fills the page, no

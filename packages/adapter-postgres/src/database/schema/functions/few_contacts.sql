@@ -6,10 +6,11 @@ CREATE OR REPLACE FUNCTION few_contacts(
 LANGUAGE plpgsql STABLE
 AS $$
 DECLARE
+  -- The keys of each term, and the same keys with the flipped last bit that `text_keys.sql` adds for its sample.
   first_keys bigint[];
-  first_flipped bigint[];
+  first_sample_keys bigint[];
   second_keys bigint[];
-  second_flipped bigint[];
+  second_sample_keys bigint[];
 BEGIN
   -- Keys that the text of every contact with a term has (`text_keys.sql`): those of all sequences of three characters in the
   -- selective part of the term. That part has no domain of an email address and no beginning of a phone number, because
@@ -18,7 +19,7 @@ BEGIN
   IF terms IS NOT NULL THEN
     SELECT array_agg(key) FILTER (WHERE number = 1), array_agg(key # 1) FILTER (WHERE number = 1),
       array_agg(key) FILTER (WHERE number = 2), array_agg(key # 1) FILTER (WHERE number = 2)
-    INTO first_keys, first_flipped, second_keys, second_flipped
+    INTO first_keys, first_sample_keys, second_keys, second_sample_keys
     FROM unnest(terms) WITH ORDINALITY AS given (term, number),
       right(coalesce(nullif(split_part(term, '@', 1), ''), term), 9) AS ending,
       generate_series(1, greatest(1, char_length(ending) - 2)) AS place,
@@ -28,12 +29,12 @@ BEGIN
   RETURN (
     SELECT ids
     FROM (VALUES
-      -- The index returns all contacts with the keys at once, so their number is estimated first, by the flipped keys that
-      -- one contact in 256 has.
+      -- The index returns all contacts with the keys at once, so their number is estimated first, from the sample of one
+      -- contact in 256.
       (CASE WHEN terms IS NOT NULL AND NOT EXISTS (
         SELECT FROM contact_texts
-        WHERE text_keys(organization_id, contact_id, search_text) @> first_flipped
-          OR text_keys(organization_id, contact_id, search_text) @> second_flipped
+        WHERE text_keys(organization_id, contact_id, search_text) @> first_sample_keys
+          OR text_keys(organization_id, contact_id, search_text) @> second_sample_keys
         OFFSET 1 + most / 256
       ) THEN ARRAY(
         SELECT contact_id FROM contact_texts
