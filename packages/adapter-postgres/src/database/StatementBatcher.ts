@@ -2,8 +2,8 @@
  * Batches of concurrent requests, because a statement costs more than a short request.
  *
  * Requests of one turn of the event loop share a statement, and so do requests that
- * arrive while `statements_max` statements run. Commits, which may write the
- * same rows, are batched by `work/BatchedCommit/Batcher.ts`.
+ * arrive while `statements_max` statements run. `work/BatchedCommit/Batcher.ts`
+ * batches commits, and lists the differences.
  */
 import { Cause, Deferred, Effect, Exit, Option, Semaphore, Struct } from "effect"
 import { type SqlClient, SqlError } from "effect/sql"

@@ -1,5 +1,13 @@
 /**
- * Batches of concurrent commits, which may write the same rows. Reads share statements in `database/StatementBatcher.ts`.
+ * Batches of concurrent commits. They differ from those of lookups in `database/StatementBatcher.ts`, because commits have
+ * different statements and may write the same rows.
+ *
+ * | | Lookups | Commits | Reason |
+ * | --- | --- | --- | --- |
+ * | Share a statement | all requests | requests of one group, without an exclusive key in common | a statement has one text, and cannot write a row twice |
+ * | Run at once | any batches | batches without keys in common | commits would wait for each other's row locks |
+ * | Run in | a fiber of the batch | the fiber of the first request | a lookup can be interrupted, a commit cannot |
+ * | After a failure | each request alone, one after the other | each request alone, concurrently | a commit that waits for a lock must not delay the others |
  *
  * If there is a free slot, a request starts a batch immediately, with all requests of
  * the same turn of the event loop. Later requests wait for a slot and, while their group
