@@ -13,21 +13,20 @@ const Owned = Schema.Struct({ ...Columns.fields, organization_id: OrganizationId
 const [owned, ownedRows] = [first(Owned), rows(Owned)]
 const sealed = rows(Schema.Struct({ organization_id: OrganizationId, id: ChannelId, sealed_secret: Schema.String }))
 
-/** Layer that reads accounts of channels in PostgreSQL. */
-export const layer = Layer.effect(
-  ChannelAccountStore,
-  SqlClient.SqlClient.useSync((sql) => {
-    const columns = sql.literal(columnsOf(Columns))
+const located = Effect.map(
+  Option.map(({ organization_id, ...account }: typeof Owned.Type) => ({ organization_id, account }))
+)
 
-    const ownedColumns = Object.keys(Owned.fields).map((column) => `account.${column}`).join(", ")
-
-    /** Concurrent callbacks look up their accounts in one statement. */
-    const locate = StatementBatcher.makeByKey(sql, {
+/** Makes the lookups of callbacks: concurrent callbacks look up their accounts in one statement. */
+const makeLookups = (sql: SqlClient.SqlClient) => {
+  const ownedColumns = Object.keys(Owned.fields).map((column) => `account.${column}`).join(", ")
+  return {
+    byChannel: StatementBatcher.makeByKey(sql, {
       key: { channel_id: "uuid" },
       select: `SELECT ${ownedColumns} FROM channel_accounts account WHERE account.channel_id = key.channel_id`,
       decode: ownedRows
-    })
-    const locateByAccount = StatementBatcher.makeByKey(sql, {
+    }),
+    byAccount: StatementBatcher.makeByKey(sql, {
       key: { type: "text", account_id: "text" },
       select: `
         SELECT ${ownedColumns}
@@ -35,10 +34,15 @@ export const layer = Layer.effect(
         WHERE account.channel_type = key.type AND account.account_id = key.account_id`,
       decode: ownedRows
     })
+  }
+}
 
-    const located = Effect.map(
-      Option.map(({ organization_id, ...account }: typeof Owned.Type) => ({ organization_id, account }))
-    )
+/** Layer that reads accounts of channels in PostgreSQL. */
+export const layer = Layer.effect(
+  ChannelAccountStore,
+  SqlClient.SqlClient.useSync((sql) => {
+    const columns = sql.literal(columnsOf(Columns))
+    const lookups = makeLookups(sql)
 
     return ChannelAccountStore.of({
       find: (organization_id, channel_id) =>
@@ -47,8 +51,8 @@ export const layer = Layer.effect(
           FROM channel_accounts
           WHERE organization_id = ${organization_id} AND channel_id = ${channel_id}
         `),
-      locate: (channel_id) => located(locate({ channel_id })),
-      locateByAccount: (type, account_id) => located(locateByAccount({ type, account_id })),
+      locate: (channel_id) => located(lookups.byChannel({ channel_id })),
+      locateByAccount: (type, account_id) => located(lookups.byAccount({ type, account_id })),
       locateByBusinessAccount: (id) =>
         located(owned(sql`
           SELECT ${columns}, organization_id

@@ -26,48 +26,50 @@ const shared_bytes_max = 65_536
 /** The organization of bodies without a connected channel. All of them take turns as one organization. */
 const no_organization = "00000000-0000-0000-0000-000000000000"
 
+const organizationOf = (sql: SqlClient.SqlClient, channel_id: Statement.Fragment) =>
+  sql`coalesce((SELECT organization_id FROM channels WHERE id = (${channel_id})::uuid), ${no_organization}::uuid)`
+
+/** Inserts one large body, as bytes. */
+const insertLarge = (
+  sql: SqlClient.SqlClient,
+  { body, channel_id, id, people, received_at, source }: StoredCallback
+) =>
+  run(sql`
+    INSERT INTO provider_callbacks (id, source, channel_id, organization_id, people, body, received_at, due_at)
+    VALUES (
+      ${id}, ${source}, ${channel_id}, ${organizationOf(sql, sql`${channel_id}`)},
+      ${JSON.stringify(people)}::jsonb, ${body}, ${date(received_at)}, ${date(received_at)}
+    )
+  `)
+
+const insertAll = (sql: SqlClient.SqlClient, callbacks: ReadonlyArray<StoredCallback>) => {
+  const organization_id = organizationOf(sql, sql`nullif(callback.channel_id, '')`)
+  return run(sql`
+    INSERT INTO provider_callbacks (id, source, channel_id, organization_id, people, body, received_at, due_at)
+    SELECT id, source, nullif(channel_id, '')::uuid, ${organization_id}, people, body, received_at, received_at
+    FROM unnest(
+      ${callbacks.map(({ id }) => id)}::uuid[],
+      ${callbacks.map(({ source }) => source)}::text[],
+      ${callbacks.map(({ channel_id }) => channel_id ?? "")}::text[],
+      ${callbacks.map(({ people }) => JSON.stringify(people))}::jsonb[],
+      ${callbacks.map(({ body }) => body)}::bytea[],
+      ${callbacks.map(({ received_at }) => date(received_at))}::timestamptz[]
+    ) AS callback (id, source, channel_id, people, body, received_at)
+  `)
+}
+
 /** Makes the function that inserts the parts of a body. Small ones share a statement with those of other bodies. */
 const makeInsert = (sql: SqlClient.SqlClient): CallbackStore["Service"]["insert"] => {
-  const organizationOf = (channel_id: Statement.Fragment) =>
-    sql`coalesce((SELECT organization_id FROM channels WHERE id = (${channel_id})::uuid), ${no_organization}::uuid)`
-
-  /** Inserts one large body, as bytes. */
-  const insertLarge = ({ body, channel_id, id, people, received_at, source }: StoredCallback) =>
-    run(sql`
-      INSERT INTO provider_callbacks (id, source, channel_id, organization_id, people, body, received_at, due_at)
-      VALUES (
-        ${id}, ${source}, ${channel_id}, ${organizationOf(sql`${channel_id}`)},
-        ${JSON.stringify(people)}::jsonb, ${body}, ${date(received_at)}, ${date(received_at)}
-      )
-    `)
-
-  const insertAll = (callbacks: ReadonlyArray<StoredCallback>) =>
-    run(sql`
-      INSERT INTO provider_callbacks (id, source, channel_id, organization_id, people, body, received_at, due_at)
-      SELECT id, source, nullif(channel_id, '')::uuid, ${
-      organizationOf(sql`nullif(callback.channel_id, '')`)
-    }, people, body,
-        received_at, received_at
-      FROM unnest(
-        ${callbacks.map(({ id }) => id)}::uuid[],
-        ${callbacks.map(({ source }) => source)}::text[],
-        ${callbacks.map(({ channel_id }) => channel_id ?? "")}::text[],
-        ${callbacks.map(({ people }) => JSON.stringify(people))}::jsonb[],
-        ${callbacks.map(({ body }) => body)}::bytea[],
-        ${callbacks.map(({ received_at }) => date(received_at))}::timestamptz[]
-      ) AS callback (id, source, channel_id, people, body, received_at)
-    `)
-
   const insertShared = StatementBatcher.make(
     sql,
     (stored: ReadonlyArray<ReadonlyArray<StoredCallback>>) =>
-      Effect.as(insertAll(stored.flat()), stored.map(() => undefined))
+      Effect.as(insertAll(sql, stored.flat()), stored.map(() => undefined))
   )
 
   return (callbacks) => {
     const bytes = callbacks.reduce((sum, { body }) => sum + body.byteLength, 0)
     if (bytes <= shared_bytes_max) return insertShared(callbacks)
-    return callbacks.length === 1 ? insertLarge(callbacks[0]) : insertAll(callbacks)
+    return callbacks.length === 1 ? insertLarge(sql, callbacks[0]) : insertAll(sql, callbacks)
   }
 }
 

@@ -37,30 +37,34 @@ const providerMessages = rows(Schema.Struct({
   message: Schema.NullOr(Schema.Struct({ ...Message.fields, version: Schema.Int, contact_id: ContactId }))
 }))
 
+/** Makes the function that finds a message by its provider's ID, also if only early updates of it are known. */
+const makeFindByProviderId = (sql: SqlClient.SqlClient) =>
+  StatementBatcher.makeByKey(sql, {
+    key: { organization_id: "uuid", channel_id: "uuid", provider_message_id: "text" },
+    select: `
+      SELECT provider_message.channel_id, provider_message.provider_message_id, provider_message.early_updates,
+        provider_message.version,
+        CASE WHEN message.id IS NOT NULL
+          THEN to_jsonb(message) || jsonb_build_object('contact_id', conversation.contact_id)
+        END AS message
+      FROM provider_messages provider_message
+      LEFT JOIN messages message ON message.organization_id = provider_message.organization_id
+        AND message.conversation_id = provider_message.conversation_id AND message.id = provider_message.message_id
+      LEFT JOIN conversations conversation ON conversation.organization_id = provider_message.organization_id
+        AND conversation.id = provider_message.conversation_id
+      WHERE provider_message.organization_id = key.organization_id
+        AND provider_message.channel_id = key.channel_id
+        AND provider_message.provider_message_id = key.provider_message_id`,
+    decode: providerMessages
+  })
+
 /** Layer that reads messages in PostgreSQL. */
 export const layer = Layer.effect(
   MessageStore,
   SqlClient.SqlClient.useSync((sql) => {
     const select = sql.literal(`SELECT ${messages.columns} FROM messages`)
 
-    const findByProviderId = StatementBatcher.makeByKey(sql, {
-      key: { organization_id: "uuid", channel_id: "uuid", provider_message_id: "text" },
-      select: `
-        SELECT provider_message.channel_id, provider_message.provider_message_id, provider_message.early_updates,
-          provider_message.version,
-          CASE WHEN message.id IS NOT NULL
-            THEN to_jsonb(message) || jsonb_build_object('contact_id', conversation.contact_id)
-          END AS message
-        FROM provider_messages provider_message
-        LEFT JOIN messages message ON message.organization_id = provider_message.organization_id
-          AND message.conversation_id = provider_message.conversation_id AND message.id = provider_message.message_id
-        LEFT JOIN conversations conversation ON conversation.organization_id = provider_message.organization_id
-          AND conversation.id = provider_message.conversation_id
-        WHERE provider_message.organization_id = key.organization_id
-          AND provider_message.channel_id = key.channel_id
-          AND provider_message.provider_message_id = key.provider_message_id`,
-      decode: providerMessages
-    })
+    const findByProviderId = makeFindByProviderId(sql)
 
     return MessageStore.of({
       find: (organization_id, conversation_id, id) =>

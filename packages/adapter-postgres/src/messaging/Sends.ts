@@ -70,26 +70,30 @@ const isOnPage = (
   ])
 }
 
+/** Makes the function that loads a send with what its attempt requires. */
+const makeLoad = (sql: SqlClient.SqlClient) =>
+  StatementBatcher.makeByKey(sql, {
+    key: { organization_id: "uuid", id: "uuid" },
+    select: `
+      SELECT ${
+      columns.map((column) => `send.${column}`).join(", ")
+    }, to_jsonb(channel) AS channel, to_jsonb(hold) AS hold,
+        conversation.contact_id, conversation.identity_id, member.name AS member_name
+      FROM sends send
+      JOIN conversations conversation ON conversation.organization_id = send.organization_id
+        AND conversation.id = send.conversation_id
+      JOIN channels channel ON channel.organization_id = send.organization_id AND channel.id = send.channel_id
+      LEFT JOIN channel_holds hold ON hold.organization_id = send.organization_id AND hold.channel_id = send.channel_id
+      LEFT JOIN members member ON member.organization_id = send.organization_id AND member.id = send.member_id
+      WHERE send.organization_id = key.organization_id AND send.id = key.id`,
+    decode: outgoing
+  })
+
 /** Layer that reads sends in PostgreSQL. */
 export const layer = Layer.effect(
   SendStore,
   SqlClient.SqlClient.useSync((sql) => {
-    const load = StatementBatcher.makeByKey(sql, {
-      key: { organization_id: "uuid", id: "uuid" },
-      select: `
-        SELECT ${
-        columns.map((column) => `send.${column}`).join(", ")
-      }, to_jsonb(channel) AS channel, to_jsonb(hold) AS hold,
-          conversation.contact_id, conversation.identity_id, member.name AS member_name
-        FROM sends send
-        JOIN conversations conversation ON conversation.organization_id = send.organization_id
-          AND conversation.id = send.conversation_id
-        JOIN channels channel ON channel.organization_id = send.organization_id AND channel.id = send.channel_id
-        LEFT JOIN channel_holds hold ON hold.organization_id = send.organization_id AND hold.channel_id = send.channel_id
-        LEFT JOIN members member ON member.organization_id = send.organization_id AND member.id = send.member_id
-        WHERE send.organization_id = key.organization_id AND send.id = key.id`,
-      decode: outgoing
-    })
+    const load = makeLoad(sql)
 
     return SendStore.of({
       find: (organization_id, id) =>

@@ -21,35 +21,36 @@ export const withoutResources = (sql: SqlClient.SqlClient, condition: Statement.
     )
   `
 
+/**
+ * Selects events between two bounds: one scan of the index for each type, so that a rare type is found without
+ * reading the others. The bounds and the order include the type, so that the planner can use no other index.
+ */
+const selectBetween = (
+  sql: SqlClient.SqlClient,
+  schema: typeof Listed | typeof Stored,
+  organization_id: OrganizationId,
+  types: ReadonlyArray<string>,
+  bounds: Statement.Fragment,
+  [order, size]: readonly ["ASC" | "DESC", number]
+) =>
+  sql`
+    SELECT event.*
+    FROM unnest(${types}::text[]) AS wanted (type)
+    CROSS JOIN LATERAL (
+      SELECT ${sql.literal(columnsOf(schema))}
+      FROM webhook_events
+      WHERE organization_id = ${organization_id} AND ${bounds}
+      ORDER BY webhook_events.type ${sql.literal(order)}, created_at ${sql.literal(order)}, id ${sql.literal(order)}
+      LIMIT ${size}
+    ) event
+    ORDER BY event.created_at ${sql.literal(order)}, event.id ${sql.literal(order)}
+    LIMIT ${size}
+  `
+
 /** Layer that keeps events, with their deliveries, in PostgreSQL. */
 export const layer = Layer.effect(
   EventStore,
   SqlClient.SqlClient.useSync((sql) => {
-    /**
-     * Selects events between two bounds: one scan of the index for each type, so that a rare type is found without
-     * reading the others. The bounds and the order include the type, so that the planner can use no other index.
-     */
-    const select = (
-      schema: typeof Listed | typeof Stored,
-      organization_id: OrganizationId,
-      types: ReadonlyArray<string>,
-      bounds: Statement.Fragment,
-      [order, size]: readonly ["ASC" | "DESC", number]
-    ) =>
-      sql`
-        SELECT event.*
-        FROM unnest(${types}::text[]) AS wanted (type)
-        CROSS JOIN LATERAL (
-          SELECT ${sql.literal(columnsOf(schema))}
-          FROM webhook_events
-          WHERE organization_id = ${organization_id} AND ${bounds}
-          ORDER BY webhook_events.type ${sql.literal(order)}, created_at ${sql.literal(order)}, id ${sql.literal(order)}
-          LIMIT ${size}
-        ) event
-        ORDER BY event.created_at ${sql.literal(order)}, event.id ${sql.literal(order)}
-        LIMIT ${size}
-      `
-
     return EventStore.of({
       list: (organization_id, { since, types }, page) => {
         const { at, id } = startOf(page)
@@ -59,14 +60,14 @@ export const layer = Layer.effect(
           sql`(webhook_events.type, created_at, id) < (wanted.type, ${at}::timestamptz, ${id}::uuid)`,
           sql`(webhook_events.type, created_at) >= (wanted.type, ${first}::timestamptz)`
         ])
-        return listed(select(Listed, organization_id, types, bounds, ["DESC", page.size]))
+        return listed(selectBetween(sql, Listed, organization_id, types, bounds, ["DESC", page.size]))
       },
       next: (organization_id, { types, until }, { after: { at, id }, size }) => {
         const bounds = sql.and([
           sql`(webhook_events.type, created_at, id) > (wanted.type, ${date(at)}::timestamptz, ${id}::uuid)`,
           sql`(webhook_events.type, created_at) < (wanted.type, ${date(until)}::timestamptz)`
         ])
-        return stored(select(Stored, organization_id, types, bounds, ["ASC", size]))
+        return stored(selectBetween(sql, Stored, organization_id, types, bounds, ["ASC", size]))
       },
       purge: purge(sql, "webhook_events", "created_at")
     })
