@@ -53,7 +53,7 @@ const makePlace = () => {
   let tries_at: Timestamp | null = null
   return {
     current: () => place,
-    /** Counts in this process. */
+    /** Counts in this process, because the database rejected a count. */
     leaveDatabase: Effect.suspend(() => {
       const begins = place === "database"
       place = "process"
@@ -62,6 +62,7 @@ const makePlace = () => {
         : Effect.void
     }),
     tryDatabaseIfDue: (now: Timestamp) => {
+      if (place !== "process") return
       tries_at ??= DateTime.add(now, { seconds: pause_seconds })
       if (DateTime.isLessThan(now, tries_at)) return
       place = "database, on trial"
