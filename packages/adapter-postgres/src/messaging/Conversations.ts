@@ -77,34 +77,40 @@ const joins = `
 /** The text that selects each `conversation`, up to the conditions. */
 export const select_conversations = `SELECT ${list.columns} FROM conversations conversation ${joins}`
 
+const makeFind = (sql: SqlClient.SqlClient) =>
+  StatementBatcher.makeByKey(sql, {
+    key: { organization_id: "uuid", id: "uuid" },
+    select: `
+      ${select_conversations}
+      WHERE conversation.organization_id = key.organization_id AND conversation.id = key.id`,
+    decode: conversations
+  })
+
+/** Makes the function that finds the identity of a network ID, with its contact and its conversation on a channel. */
+const makeIdentify = (sql: SqlClient.SqlClient) =>
+  StatementBatcher.makeByKey(sql, {
+    key: { organization_id: "uuid", channel_id: "uuid", channel_type: "text", network_id: "text" },
+    select: `
+      SELECT ${known_columns},
+        CASE WHEN conversation.id IS NOT NULL THEN to_jsonb(conversation) || jsonb_build_object(${joinedPairs}) END
+          AS conversation
+      FROM identity_names identity_name
+      JOIN identities identity ON identity.organization_id = identity_name.organization_id
+        AND identity.id = identity_name.identity_id
+      JOIN contacts contact ON contact.organization_id = identity.organization_id AND contact.id = identity.contact_id
+      LEFT JOIN conversations conversation ON conversation.organization_id = identity.organization_id
+        AND conversation.channel_id = key.channel_id AND conversation.identity_id = identity.id
+      WHERE identity_name.organization_id = key.organization_id AND identity_name.channel_type = key.channel_type
+        AND identity_name.name = key.network_id`,
+    decode: identities
+  })
+
 /** Layer that reads conversations in PostgreSQL. */
 export const layer = Layer.effect(
   ConversationStore,
   SqlClient.SqlClient.useSync((sql) => {
-    const find = StatementBatcher.makeByKey(sql, {
-      key: { organization_id: "uuid", id: "uuid" },
-      select: `
-        ${select_conversations}
-        WHERE conversation.organization_id = key.organization_id AND conversation.id = key.id`,
-      decode: conversations
-    })
-
-    const identifyOne = StatementBatcher.makeByKey(sql, {
-      key: { organization_id: "uuid", channel_id: "uuid", channel_type: "text", network_id: "text" },
-      select: `
-        SELECT ${known_columns},
-          CASE WHEN conversation.id IS NOT NULL THEN to_jsonb(conversation) || jsonb_build_object(${joinedPairs}) END
-            AS conversation
-        FROM identity_names identity_name
-        JOIN identities identity ON identity.organization_id = identity_name.organization_id
-          AND identity.id = identity_name.identity_id
-        JOIN contacts contact ON contact.organization_id = identity.organization_id AND contact.id = identity.contact_id
-        LEFT JOIN conversations conversation ON conversation.organization_id = identity.organization_id
-          AND conversation.channel_id = key.channel_id AND conversation.identity_id = identity.id
-        WHERE identity_name.organization_id = key.organization_id AND identity_name.channel_type = key.channel_type
-          AND identity_name.name = key.network_id`,
-      decode: identities
-    })
+    const find = makeFind(sql)
+    const identifyOne = makeIdentify(sql)
 
     return ConversationStore.of({
       find: (organization_id, id) => find({ organization_id, id }),
