@@ -1107,6 +1107,8 @@ BEGIN
         AND ((allowed = cap AND paused_until IS NULL) OR EXISTS (SELECT FROM work WHERE lane_name = lane.name))
     ))
     ORDER BY name
+    -- The next sweep takes the others: a statement has 5 seconds.
+    LIMIT 10000
     FOR UPDATE SKIP LOCKED
   );
 
