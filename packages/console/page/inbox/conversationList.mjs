@@ -37,13 +37,22 @@ export const selectConversation = showingErrors(async (/** @type {Conversation} 
 })
 
 /**
+ * Returns the index after a step that ends at the first or last conversation. Without a selection, the index is -1.
+ *
+ * @param {number} index
+ * @param {number} step
+ * @param {number} count
+ */
+export const nextIndex = (index, step, count) => Math.min(Math.max(0, index + step), count - 1)
+
+/**
  * Moves the selection, and opens the selected conversation.
  *
  * @param {number} step
  */
 export const moveSelection = (step) => {
   const index = state.conversations.findIndex(({ id }) => id === state.conversation?.id)
-  const next = state.conversations[Math.max(0, index + step)]
+  const next = state.conversations[nextIndex(index, step, state.conversations.length)]
   if (next === undefined) return
   const list = listElement()
   const top = state.conversations.indexOf(next) * row_height
@@ -98,7 +107,7 @@ const onListKey = (event) => {
   const step = steps[event.key]
   if (step === undefined) return
   event.preventDefault()
-  moveSelection(Math.min(step, state.conversations.length - 1))
+  moveSelection(step)
 }
 
 /** @type {ReadonlyArray<readonly [label: string, value: typeof state.filter]>} */
