@@ -20,6 +20,7 @@ import {
   type Run,
   runnerFor
 } from "./PostgresPrograms.ts"
+import * as SecretFile from "./SecretFile.ts"
 
 export interface Options {
   /** The directory of the data, which are kept between runs. */
@@ -33,20 +34,15 @@ export interface Options {
 // -------------------------------------------------------------- cluster
 
 /** Creates the directory and the superuser's password, in a file that only the directory's owner can read. */
-const prepare = (directory: string): Effect.Effect<string, EmbeddedPostgresFailed> => {
-  const file = join(directory, "password")
-  return Effect.tryPromise(() => readFile(file, "utf8")).pipe(
-    Effect.catch(() =>
-      attempt("The data directory cannot be written", async () => {
-        const password = randomBytes(24).toString("hex")
-        await mkdir(directory, { recursive: true })
-        if (nobody !== undefined) await chmod(directory, 0o711)
-        await writeFile(file, password, { mode: 0o600 })
-        return password
-      })
-    )
-  )
-}
+const prepare = (directory: string): Effect.Effect<string, EmbeddedPostgresFailed> =>
+  SecretFile.readOrCreate(
+    join(directory, "password"),
+    attempt("The data directory cannot be written", async () => {
+      await mkdir(directory, { recursive: true })
+      if (nobody !== undefined) await chmod(directory, 0o711)
+      return randomBytes(24).toString("hex")
+    })
+  ).pipe(Effect.mapError(({ message }) => failed(message)))
 
 /** Initializes the cluster if it does not exist. A marker file distinguishes a complete one from an interrupted attempt. */
 const initialize = Effect.fnUntraced(function*(
