@@ -40,26 +40,27 @@ export const make = <Key extends string>(at_once: number) => {
 
   /** A request for a slot: `take` acquires it or returns the wait for it, and `leave` releases it if it was acquired. */
   const slotOf = (key: Key) => {
-    const slots = slotsOf(key)
-    let isTaken = false
-    const wait = Effect.callback<void>((resume) => {
-      const take = () => {
-        slots.waiting.delete(take)
-        isTaken = true
-        // Without the yield, each caller of a long queue would run inside the previous one.
-        resume(Effect.yieldNow)
-      }
-      slots.waiting.add(take)
-      return Effect.sync(() => slots.waiting.delete(take))
-    })
+    let taken: Slots | null = null
+    const waitFor = (slots: Slots) =>
+      Effect.callback<void>((resume) => {
+        const take = () => {
+          slots.waiting.delete(take)
+          taken = slots
+          // Without the yield, each caller of a long queue would run inside the previous one.
+          resume(Effect.yieldNow)
+        }
+        slots.waiting.add(take)
+        return Effect.sync(() => slots.waiting.delete(take))
+      })
     /** Returns null if the slot was free. */
     const take = (): Effect.Effect<void> | null => {
-      if (slots.running >= at_once) return wait
+      const slots = slotsOf(key)
+      if (slots.running >= at_once) return waitFor(slots)
       slots.running++
-      isTaken = true
+      taken = slots
       return null
     }
-    return { take, leave: () => isTaken ? leave(key, slots) : undefined }
+    return { take, leave: () => taken === null ? undefined : leave(key, taken) }
   }
 
   /** Takes a slot until the scope ends. */
