@@ -12,6 +12,7 @@ import express from "express"
 import assert from "node:assert/strict"
 import { once } from "node:events"
 import { Readable } from "node:stream"
+import { pipeline } from "node:stream/promises"
 
 const crm = ManagedRuntime.make(
   Worker.layerLoop.pipe(
@@ -25,16 +26,22 @@ const api = await Http.toWebHandler(crm)
 /** Converts the request of Node to one of the web, which the API handles, and its response back. */
 const handle = async (request, response) => {
   const hasBody = request.method !== "GET" && request.method !== "HEAD"
+  // A client that leaves ends its request.
+  const left = new AbortController()
+  response.once("close", () => left.abort())
   const apiResponse = await api(
     new Request(new URL(request.originalUrl, `http://${request.headers.host}`), {
       method: request.method,
       headers: new Headers(request.headers),
       body: hasBody ? Readable.toWeb(request) : null,
-      duplex: "half"
+      duplex: "half",
+      signal: left.signal
     })
   )
   response.status(apiResponse.status).setHeaders(apiResponse.headers)
-  response.send(Buffer.from(await apiResponse.arrayBuffer()))
+  // Streamed, because files of messages can be large.
+  if (apiResponse.body === null) response.end()
+  else await pipeline(apiResponse.body, response)
 }
 
 // An existing app, with the API added to it. The API reads bodies itself, so a body parser must come after it.
