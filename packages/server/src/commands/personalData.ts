@@ -21,7 +21,8 @@ const writeNewFile = Effect.fnUntraced(function*<E, R>(path: string, pieces: Str
   const files = yield* FileSystem.FileSystem
   yield* Effect.acquireUseRelease(
     files.writeFileString(path, "", { flag: "wx", mode: 0o600 }),
-    () => Stream.run(Stream.encodeText(pieces), files.sink(path, { flag: "a" })),
+    // Not a sink, whose error would name the descriptor instead of the path.
+    () => Stream.runForEach(pieces, (piece) => files.writeFileString(path, piece, { flag: "a" })),
     (_, exit) => Exit.isSuccess(exit) ? Effect.void : Effect.ignore(files.remove(path))
   )
 })
