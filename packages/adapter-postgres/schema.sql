@@ -811,70 +811,6 @@ BEGIN
 END
 $function$;
 
-CREATE OR REPLACE FUNCTION few_contacts(organization uuid, owner uuid, stage text, tag uuid, channel text, terms text[], most bigint)
- RETURNS uuid[]
- LANGUAGE plpgsql
- STABLE
-AS $function$
-DECLARE
-  -- The keys of each term, and the same keys with the flipped last bit that `text_keys.sql` adds for its sample.
-  first_keys bigint[];
-  first_sample_keys bigint[];
-  second_keys bigint[];
-  second_sample_keys bigint[];
-BEGIN
-  -- Keys that the text of every contact with a term has (`text_keys.sql`): those of all sequences of three characters in the
-  -- selective part of the term. That part has no domain of an email address and no beginning of a phone number, because
-  -- these are frequent: it is the last nine characters before an @, or of the whole term if nothing precedes an @. Every
-  -- third sequence would do, but then two frequent ones can have many contacts in common that lack the term.
-  IF terms IS NOT NULL THEN
-    SELECT array_agg(key) FILTER (WHERE number = 1), array_agg(key # 1) FILTER (WHERE number = 1),
-      array_agg(key) FILTER (WHERE number = 2), array_agg(key # 1) FILTER (WHERE number = 2)
-    INTO first_keys, first_sample_keys, second_keys, second_sample_keys
-    FROM unnest(terms) WITH ORDINALITY AS given (term, number),
-      right(coalesce(nullif(split_part(term, '@', 1), ''), term), 9) AS ending,
-      generate_series(1, greatest(1, char_length(ending) - 2)) AS place,
-      hashtextextended(substr(ending, place, 3), uuid_hash_extended(organization, 0)) AS key;
-  END IF;
-
-  RETURN (
-    SELECT ids
-    FROM (VALUES
-      -- The index returns all contacts with the keys at once, so their number is estimated first, from the sample of one
-      -- contact in 256.
-      (CASE WHEN terms IS NOT NULL AND NOT EXISTS (
-        SELECT FROM contact_texts
-        WHERE text_keys(organization_id, contact_id, search_text) @> first_sample_keys
-          OR text_keys(organization_id, contact_id, search_text) @> second_sample_keys
-        OFFSET 1 + most / 256
-      ) THEN ARRAY(
-        SELECT contact_id FROM contact_texts
-        WHERE text_keys(organization_id, contact_id, search_text) @> first_keys
-          OR text_keys(organization_id, contact_id, search_text) @> second_keys
-      ) END),
-      (CASE WHEN tag IS NOT NULL THEN ARRAY(
-        SELECT contact_id FROM contact_tags WHERE organization_id = organization AND tag_id = tag LIMIT most + 1
-      ) END),
-      -- A phone number is an identity on phone messaging.
-      (CASE WHEN channel IS NOT NULL THEN ARRAY(
-        SELECT contact_id FROM identities WHERE organization_id = organization AND channel_type = channel
-        UNION ALL
-        SELECT id FROM contacts
-        WHERE organization_id = organization AND channel = 'phone_messaging' AND primary_phone IS NOT NULL
-        LIMIT most + 1
-      ) END),
-      -- Without an owner, an index has the contacts in the stage in the list's order.
-      (CASE WHEN stage IS NOT NULL AND owner IS NOT NULL THEN ARRAY(
-        SELECT id FROM contacts WHERE organization_id = organization AND lifecycle_stage = stage LIMIT most + 1
-      ) END)
-    ) AS lookups (ids)
-    WHERE cardinality(ids) <= most
-    ORDER BY cardinality(ids)
-    LIMIT 1
-  );
-END
-$function$;
-
 CREATE OR REPLACE FUNCTION find_contacts(organization uuid, from_at timestamp with time zone, from_id uuid, size bigint, owner uuid, stage text, tag uuid, channel text, terms text[])
  RETURNS SETOF contacts
  LANGUAGE plpgsql
@@ -883,9 +819,7 @@ AS $function$
 DECLARE
   tagged CONSTANT jsonb := CASE WHEN tag IS NOT NULL THEN jsonb_build_array(jsonb_build_object('id', tag)) END;
   channel_filter CONSTANT jsonb := jsonb_build_array(jsonb_build_object('channel_type', channel));
-  growth CONSTANT bigint := 20;
-  -- How many contacts the turn looks up at most, and how many it reads. A lookup that finds too many is wasted, so the
-  -- first one ends early.
+  -- How many contacts a turn looks up at most, and how many it reads.
   lookup_max bigint := 100;
   read_max bigint := 1500;
   found_ids uuid[];
@@ -893,41 +827,89 @@ DECLARE
   added bigint := 0;
 BEGIN
   LOOP
-    -- No contact is looked up if reading will probably fill the page: if half of the growth would have filled it.
-    IF added * growth / 2 < size - returned THEN
-      found_ids := few_contacts(organization, owner, stage, tag, channel, terms, lookup_max);
+    -- No contact is looked up if reading will probably fill the page. This turn reads 20 times as many contacts as the last
+    -- one, so it probably does if that one found at least a tenth of the missing contacts.
+    IF 10 * added < size - returned THEN
+      -- The smallest of up to four lists: each has all contacts that match one filter, or is too long.
+      SELECT ids INTO found_ids
+      FROM (VALUES
+        -- The contacts with the tag.
+        (CASE WHEN tag IS NOT NULL THEN ARRAY(
+          SELECT contact_id FROM contact_tags WHERE organization_id = organization AND tag_id = tag LIMIT lookup_max + 1
+        ) END),
+        -- The contacts with an identity on the channel. A phone number is one on phone messaging.
+        (CASE WHEN channel IS NOT NULL THEN ARRAY(
+          SELECT contact_id FROM identities WHERE organization_id = organization AND channel_type = channel
+          UNION ALL
+          SELECT id FROM contacts
+          WHERE organization_id = organization AND channel = 'phone_messaging' AND primary_phone IS NOT NULL
+          LIMIT lookup_max + 1
+        ) END),
+        -- The contacts in the stage. Without an owner, an index has them in the list's order.
+        (CASE WHEN stage IS NOT NULL AND owner IS NOT NULL THEN ARRAY(
+          SELECT id FROM contacts WHERE organization_id = organization AND lifecycle_stage = stage LIMIT lookup_max + 1
+        ) END),
+        -- The contacts whose text may contain a term. The index of texts returns all of them at once, so a sample of one in
+        -- 256 first shows how many there are.
+        (CASE WHEN terms IS NOT NULL AND NOT EXISTS (
+          SELECT FROM contact_texts
+          WHERE text_keys(organization_id, contact_id, search_text) @> term_keys(organization, terms[1], 1)
+            OR text_keys(organization_id, contact_id, search_text) @> term_keys(organization, terms[2], 1)
+          OFFSET 1 + lookup_max / 256
+        ) THEN ARRAY(
+          SELECT contact_id FROM contact_texts
+          WHERE text_keys(organization_id, contact_id, search_text) @> term_keys(organization, terms[1], 0)
+            OR text_keys(organization_id, contact_id, search_text) @> term_keys(organization, terms[2], 0)
+        ) END)
+      ) AS lookups (ids)
+      WHERE cardinality(ids) <= lookup_max
+      ORDER BY cardinality(ids)
+      LIMIT 1;
     END IF;
 
     -- One of the four parts has rows: those that were looked up, or the next ones of the owner, the stage, or all. A limit
     -- of 0 skips a part. A condition would do so too, but PostgreSQL then reads all columns of each row.
     RETURN QUERY
-    SELECT contact.* FROM (
+    SELECT contact.*
+    FROM (
       SELECT contact.*
       FROM (SELECT DISTINCT unnest(found_ids) AS id ORDER BY id) AS found
       CROSS JOIN LATERAL (SELECT * FROM contacts WHERE organization_id = organization AND id = found.id OFFSET 0) AS contact
       WHERE (contact.updated_at, contact.id) < (from_at, from_id)
-      UNION ALL (
+      UNION ALL
+      (
         SELECT * FROM contacts
         WHERE organization_id = organization AND owner_user_id = owner AND (updated_at, id) < (from_at, from_id)
-        ORDER BY updated_at DESC, id DESC LIMIT read_max * (found_ids IS NULL)::integer
+        ORDER BY updated_at DESC, id DESC
+        LIMIT read_max * (found_ids IS NULL)::integer
       )
-      UNION ALL (
+      UNION ALL
+      (
         SELECT * FROM contacts
         WHERE organization_id = organization AND lifecycle_stage = stage AND (updated_at, id) < (from_at, from_id)
-        ORDER BY updated_at DESC, id DESC LIMIT read_max * (found_ids IS NULL AND owner IS NULL)::integer
+        ORDER BY updated_at DESC, id DESC
+        LIMIT read_max * (found_ids IS NULL AND owner IS NULL)::integer
       )
-      UNION ALL (
-        SELECT * FROM contacts WHERE organization_id = organization AND (updated_at, id) < (from_at, from_id)
-        ORDER BY updated_at DESC, id DESC LIMIT read_max * (found_ids IS NULL AND owner IS NULL AND stage IS NULL)::integer
+      UNION ALL
+      (
+        SELECT * FROM contacts
+        WHERE organization_id = organization AND (updated_at, id) < (from_at, from_id)
+        ORDER BY updated_at DESC, id DESC
+        LIMIT read_max * (found_ids IS NULL AND owner IS NULL AND stage IS NULL)::integer
       )
     ) AS contact
     WHERE (owner IS NULL OR contact.owner_user_id = owner)
       AND (stage IS NULL OR contact.lifecycle_stage = stage)
       AND (tag IS NULL OR contact.tags @> tagged)
-      AND (channel IS NULL OR (channel = 'phone_messaging' AND contact.primary_phone IS NOT NULL)
-        OR contact.identities @> channel_filter)
+      AND (
+        channel IS NULL
+        OR (channel = 'phone_messaging' AND contact.primary_phone IS NOT NULL)
+        OR contact.identities @> channel_filter
+      )
       AND (terms IS NULL OR strpos(contact.search_text, terms[1]) > 0 OR strpos(contact.search_text, terms[2]) > 0)
-    ORDER BY contact.updated_at DESC, contact.id DESC OFFSET returned LIMIT size - returned;
+    ORDER BY contact.updated_at DESC, contact.id DESC
+    OFFSET returned
+    LIMIT size - returned;
 
     GET DIAGNOSTICS added = ROW_COUNT;
     returned := returned + added;
@@ -935,11 +917,13 @@ BEGIN
     -- Nothing is left if the turn could read all contacts of the owner, of the stage, or of the organization.
     EXIT WHEN NOT EXISTS (
       SELECT FROM contacts WHERE organization_id = organization AND owner_user_id = owner
-      UNION ALL SELECT FROM contacts WHERE organization_id = organization AND owner IS NULL AND lifecycle_stage = stage
-      UNION ALL SELECT FROM contacts WHERE organization_id = organization AND owner IS NULL AND stage IS NULL
+      UNION ALL
+      SELECT FROM contacts WHERE organization_id = organization AND owner IS NULL AND lifecycle_stage = stage
+      UNION ALL
+      SELECT FROM contacts WHERE organization_id = organization AND owner IS NULL AND stage IS NULL
       OFFSET read_max
     );
-    read_max := growth * read_max;
+    read_max := 20 * read_max;
     lookup_max := read_max;
   END LOOP;
 END
@@ -1131,6 +1115,12 @@ BEGIN
   WHERE name = ANY(names) AND EXISTS (SELECT FROM work WHERE lane_name = lane.name);
 END
 $function$;
+
+CREATE OR REPLACE FUNCTION term_keys(organization uuid, term text, last_bit bigint)
+ RETURNS bigint[]
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE STRICT
+RETURN ARRAY(SELECT (hashtextextended(substr(ending.ending, place.place, 3), uuid_hash_extended(term_keys.organization, (0)::bigint)) # term_keys.last_bit) FROM "right"(COALESCE(NULLIF(split_part(term_keys.term, '@'::text, 1), ''::text), term_keys.term), 9) ending(ending), LATERAL generate_series(1, GREATEST(1, (char_length(ending.ending) - 2))) place(place));
 
 CREATE OR REPLACE FUNCTION text_keys(organization uuid, contact uuid, whole text)
  RETURNS bigint[]
