@@ -1,4 +1,4 @@
-/** The receiver, over real sockets: which requests it accepts, and what it handles. */
+/** Tests of the receiver over real sockets: it accepts signed requests only, and handles each event once. */
 import { once } from "node:events"
 import { createServer, request } from "node:http"
 import type { AddressInfo } from "node:net"

@@ -45,7 +45,7 @@ const event = (type: string, data: object, id = "e1") => ({ id, type, timestamp:
 
 beforeEach(() => void resetState())
 
-it("a snapshot replaces the activity, and what changed without a connection is read again", async () => {
+it("a snapshot replaces the activity, and the page reads again what changed while it was not connected", async () => {
   Object.assign(state, { requests: [{ path: "/v1/old" }], conversation: openConversation })
   const snapshot = { requests: [{ path: "/v1/tags" }], events: [], sends: [{ id: "s1", status: "sent" }] }
   assert.deepStrictEqual(await receive("snapshot", snapshot), ["conversation", "conversations", "messages"])

@@ -76,11 +76,11 @@ export const update = (
     (set.include_resource ?? row.include_resource) === row.include_resource
   if (isSame) return Result.succeed({ result: toWebhook(row), changes: Changes.none })
   if (status === "disabled") return Result.fail(new WebhookDisabled())
-  const whole = { ...set, ...(isMoved ? healthy : {}) }
+  const columns = { ...set, ...(isMoved ? healthy : {}) }
   return Result.succeed({
-    result: toWebhook({ ...row, ...whole }),
+    result: toWebhook({ ...row, ...columns }),
     changes: Changes.all(
-      WebhookRows.update(row, whole),
+      WebhookRows.update(row, columns),
       isMoved
         ? Changes.throttle({ kind: "webhook_delivery", lane, until: null, cap: lanes.webhook_delivery.cap })
         : Changes.none
