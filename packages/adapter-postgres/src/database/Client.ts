@@ -77,7 +77,7 @@ const commit = (connection: SqlConnection.Connection): Effect.Effect<void, SqlEr
 
 /**
  * Makes the driver's compiler, but returns complete texts, such as those of commits, without it. The compiler's `WeakMap`
- * keeps each statement with its parameters until a full garbage collection: 714 KB of the 26 MB that a test of updates made,
+ * keeps each statement with its parameters for a long time: 714 KB of the 26 MB that a test of updates made,
  * instead of 6 KB.
  */
 const makeCompiler = (): Statement.Compiler => {

@@ -24,7 +24,7 @@ export interface Config {
 
 /**
  * Removes and returns the rows of the driver's list, which the driver keeps while any statement of the connection runs. Under
- * load, that is long after the response: with the rows removed, searches spend a tenth less time in garbage collection.
+ * load, that is long after the response: removing them saves searches a tenth of the time that freeing memory takes.
  */
 const drained = <Row>(rows: ReadonlyArray<Row>): ReadonlyArray<Row> => (rows as Array<Row>).splice(0)
 
