@@ -154,7 +154,8 @@ lanes_locked AS (
 lanes_written AS (
     UPDATE work_lanes lane
     SET
-      allowed = CASE WHEN change.allowed IS NULL THEN lane.allowed ELSE least(lane.cap, change.allowed) END,
+      cap = greatest(lane.cap, change.allowed),
+      allowed = coalesce(change.allowed, lane.allowed),
       paused_until = CASE WHEN change.allowed IS NULL THEN lane.paused_until ELSE change.paused_until END,
       closed = lane.closed AND NOT change.opens,
       emptied_at = CASE WHEN change.due_at IS NULL THEN lane.emptied_at END,
@@ -177,7 +178,7 @@ lanes_inserted AS (
     SELECT change.organization_id, change.name, kinds.cap, least(kinds.cap, change.allowed),
       kinds.fifo, coalesce(greatest(change.due_at, change.paused_until), '-infinity'), change.paused_until
     FROM lane_changes change
-    JOIN (VALUES ('send', 1, true), ('send_outcome', 1, true), ('webhook_delivery', 8, false), ('webhook_replay', 1, true)) AS kinds (kind, cap, fifo) ON kinds.kind = split_part(change.name, ':', 1)
+    JOIN (VALUES ('send', 1, true), ('send_outcome', 1, true), ('webhook_delivery', 16, false), ('webhook_replay', 1, true)) AS kinds (kind, cap, fifo) ON kinds.kind = split_part(change.name, ':', 1)
     WHERE change.inserts AND (SELECT count(*) FROM lanes_written) >= 0
     ORDER BY change.name
     ON CONFLICT (name) DO NOTHING

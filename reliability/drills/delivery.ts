@@ -28,8 +28,8 @@ const subscribers = 8
 const workers = 3
 /** The maximum number of deliveries between the start of a worker and its kill, so that kills are spread over the run. */
 const progress_max = 300
-/** The maximum number of deliveries that one worker has in flight: eight for each webhook. */
-const in_flight_max = subscribers * 8
+/** The maximum number of deliveries that one worker has in flight: 16 for each webhook. */
+const in_flight_max = subscribers * 16
 
 /** The kills so far. */
 interface Kills {

@@ -1,6 +1,9 @@
 /** Fills the work queue with webhook deliveries, directly in the database. */
+import { lanes } from "@messaging-crm/core/WorkQueue"
 import { Clock, Effect } from "effect"
 import { SqlClient } from "effect/sql"
+
+const { cap, fifo } = lanes.webhook_delivery
 
 /** Inserts `count` due deliveries for each webhook, with their events and work. */
 export const enqueueDeliveries = Effect.fnUntraced(function*(
@@ -35,7 +38,7 @@ export const enqueueDeliveries = Effect.fnUntraced(function*(
       `
       yield* sql`
         INSERT INTO work_lanes (organization_id, name, cap, allowed, fifo, next_due)
-        VALUES (${organization_id}, ${lane}, 8, 8, false, ${now})
+        VALUES (${organization_id}, ${lane}, ${cap}, ${cap}, ${fifo}, ${now})
         ON CONFLICT (name) DO UPDATE SET next_due = excluded.next_due, closed = false, emptied_at = NULL
       `
     }))

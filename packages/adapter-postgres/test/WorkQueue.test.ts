@@ -50,7 +50,7 @@ it.layer(Processes.database, { excludeTestServices: true })("WorkQueue", (it) =>
       const queue = yield* own
       const full = yield* claim(queue, "webhook_delivery", done.time, 100)
       const perLane = Array.from(Map.groupBy(full, ({ lane }) => lane).values(), (items) => items.length)
-      assert.deepStrictEqual(perLane, [8, 8, 8, 8])
+      assert.deepStrictEqual(perLane, [16, 16, 16, 16])
       assert.deepStrictEqual(yield* claim(queue, "webhook_delivery", done.time, 100), [])
       yield* Effect.forEach(full, queue.release)
       const out = new Map<string, number>()
@@ -72,7 +72,7 @@ it.layer(Processes.database, { excludeTestServices: true })("WorkQueue", (it) =>
             })),
         { concurrency: "unbounded" }
       )
-      assert.isAtMost(Math.max(...most.values()), 8)
+      assert.isAtMost(Math.max(...most.values()), 16)
       for (const [lane, refs] of filled) assert.sameMembers(done.lanes.get(lane) ?? [], refs)
       yield* assertNothingLeft
     }))
@@ -191,7 +191,25 @@ it.layer(Processes.database, { excludeTestServices: true })("WorkQueue", (it) =>
       const items = yield* claim(queue, kind, time)
       assert.deepStrictEqual(items.map(({ lane_cap }) => lane_cap), [1])
       yield* Effect.forEach(items, queue.finish)
-      yield* Fixtures.mustCommit(organization_id, Changes.throttle({ kind, lane, until: null, cap: 8 }))
+      yield* Fixtures.mustCommit(organization_id, Changes.throttle({ kind, lane, until: null, cap: 16 }))
+      yield* assertNothingLeft
+    }))
+
+  it.effect("gives a lane that an earlier version inserted the cap of its kind with its next throttle", () =>
+    Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      const queue = yield* own
+      const organization_id = yield* Fixtures.organization
+      const [lane, kind, time] = [yield* Fixtures.uuid, "webhook_delivery", new Time()] as const
+      yield* Effect.replicateEffect(enqueue(organization_id, lane, kind), 20)
+      yield* sql`UPDATE work_lanes SET cap = 8, allowed = 8 WHERE name LIKE ${`%${lane}`}`
+      const before = yield* claim(queue, kind, time, 20)
+      assert.deepStrictEqual(before.map(({ lane_cap }) => lane_cap), Array<number>(8).fill(8))
+      yield* Fixtures.mustCommit(organization_id, Changes.throttle({ kind, lane, until: null, cap: 16 }))
+      const after = yield* claim(queue, kind, time, 20)
+      assert.lengthOf(after, 8)
+      yield* Effect.forEach([...before, ...after, ...yield* claim(queue, kind, time)], queue.finish)
+      yield* Effect.forEach(yield* claim(queue, kind, time, 20), queue.finish)
       yield* assertNothingLeft
     }))
 

@@ -173,7 +173,7 @@ it.effect("makes no attempt to a host for a webhook that was disabled, or moved,
     assert.strictEqual(yield* count, 16)
   }).pipe(Effect.scoped, Effect.provide(world)))
 
-it.effect("posts eight events to a webhook at a time, and each next one once another has ended", () =>
+it.effect("posts 16 events to a webhook at a time, and each next one once another has ended", () =>
   Effect.gen(function*() {
     const ours = yield* queued
     const endpoints = yield* ScriptedEndpoints
@@ -184,7 +184,7 @@ it.effect("posts eight events to a webhook at a time, and each next one once ano
       Effect.gen(function*() {
         const count = yield* Ref.updateAndGet(running, (count) => count + 1)
         yield* Ref.update(most, (before) => Math.max(before, count))
-        if (count === 8) yield* Deferred.succeed(full, undefined)
+        if (count === 16) yield* Deferred.succeed(full, undefined)
         yield* Deferred.await(full)
         yield* Effect.yieldNow
         yield* Ref.update(running, (count) => count - 1)
@@ -195,5 +195,5 @@ it.effect("posts eight events to a webhook at a time, and each next one once ano
     yield* raise(ours, 30)
     yield* background
     yield* Deferred.await(done)
-    assert.strictEqual(yield* Ref.get(most), 8)
+    assert.strictEqual(yield* Ref.get(most), 16)
   }).pipe(Effect.scoped, Effect.provide(world)))

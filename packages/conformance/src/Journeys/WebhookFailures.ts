@@ -156,16 +156,16 @@ const pauses = (it: Scene.It) => {
     Effect.gen(function*() {
       const { close, deliveries, posted, respond } = yield* subscribed
       yield* respond(() => refused)
-      for (let count = 0; count < 12; count++) yield* close()
+      for (let count = 0; count < 20; count++) yield* close()
       yield* work
-      // Eight requests were sent together, and the fifth failure began the pause.
-      assert.lengthOf(yield* posted, 8)
+      // Sixteen requests were sent together, and the fifth failure began the pause.
+      assert.lengthOf(yield* posted, 16)
       yield* TestClock.adjust("10 minutes")
       yield* Worker.use((worker) => worker.runOnce)
-      assert.lengthOf(yield* posted, 9)
+      assert.lengthOf(yield* posted, 17)
       yield* respond(() => responded(200))
       yield* workFor(Duration.minutes(10), Duration.minutes(10))
-      assert.lengthOf((yield* deliveries).filter(({ status }) => status === "succeeded"), 12)
+      assert.lengthOf((yield* deliveries).filter(({ status }) => status === "succeeded"), 20)
     }))
 
   it.effect("a webhook that keeps failing stays paused when no delivery is left, and then gets one attempt at a time", () =>

@@ -83,15 +83,15 @@ const disabled = (it: Scene.It) => {
       const { respond, disable, posted, states } = yield* subscribe(abandoned_max + 20)
       yield* respond(refused)
       yield* Scene.work
-      assert.strictEqual(yield* posted, 8)
+      assert.strictEqual(yield* posted, 16)
       const before = yield* states
-      assert.deepStrictEqual(before, ["8 connection_refused", `${abandoned_max + 12} pending`].toSorted())
+      assert.deepStrictEqual(before, ["16 connection_refused", `${abandoned_max + 4} pending`].toSorted())
       yield* disable
       assert.include(yield* states, `${abandoned_max} webhook_disabled`)
       yield* TestClock.adjust("5 seconds")
       yield* Scene.work
       assert.deepStrictEqual(yield* states, [`${abandoned_max + 20} webhook_disabled`])
-      assert.strictEqual(yield* posted, 8)
+      assert.strictEqual(yield* posted, 16)
     }))
 
   for (const [status, state] of [[200, "1 succeeded"], [500, "1 http_status"]] as const) {
@@ -127,7 +127,7 @@ const active = (it: Scene.It) => {
 
   it.effect("is not disabled by the response of its former endpoint, and pending deliveries go to its new URL", () =>
     Effect.gen(function*() {
-      const webhook = yield* subscribe(12)
+      const webhook = yield* subscribe(20)
       const { as, id, posted, respond, states } = webhook
       yield* respond(refused)
       yield* Scene.work
@@ -136,9 +136,9 @@ const active = (it: Scene.It) => {
       const move = as(Webhooks.use((webhooks) => webhooks.update(id, UpdateWebhook.make({ url }))))
       yield* runBeforeResponse(webhook, 410, move)
       yield* Scene.work
-      assert.deepStrictEqual(yield* states, ["12 succeeded"])
-      assert.lengthOf(yield* ScriptedEndpoints.use((endpoints) => endpoints.posted(url)), 12)
-      assert.strictEqual(yield* posted, 9)
+      assert.deepStrictEqual(yield* states, ["20 succeeded"])
+      assert.lengthOf(yield* ScriptedEndpoints.use((endpoints) => endpoints.posted(url)), 20)
+      assert.strictEqual(yield* posted, 17)
     }))
 }
 

@@ -138,31 +138,31 @@ const committedEvents = (it: Scene.It) => {
 }
 
 const concurrentAttempts = (it: Scene.It) => {
-  it.effect("gets at most eight concurrent attempts, and does not delay another webhook", () =>
+  it.effect("gets at most 16 concurrent attempts, and does not delay another webhook", () =>
     Effect.gen(function*() {
       const { close, subscribe } = yield* makeWebhookScene
       const hanging = yield* subscribe("conversation.closed")
       const healthy = yield* subscribe("conversation.closed")
       const may_respond = yield* Deferred.make<void>()
       yield* hanging.respond(() => Effect.andThen(Deferred.await(may_respond), responded(200)))
-      for (let count = 0; count < 20; count++) yield* close()
+      for (let count = 0; count < 36; count++) yield* close()
       const stuck = yield* Effect.forkChild(Worker.use((worker) => worker.runOnce))
-      while ((yield* hanging.posted).length < 8) yield* Effect.yieldNow
+      while ((yield* hanging.posted).length < 16) yield* Effect.yieldNow
       // Another worker now claims deliveries of the healthy webhook only.
-      while ((yield* healthy.posted).length < 20) yield* Worker.use((worker) => worker.runOnce)
-      assert.lengthOf(yield* hanging.posted, 8)
+      while ((yield* healthy.posted).length < 36) yield* Worker.use((worker) => worker.runOnce)
+      assert.lengthOf(yield* hanging.posted, 16)
       yield* Deferred.succeed(may_respond, undefined)
       yield* Fiber.join(stuck)
       yield* work
       const done = (yield* hanging.deliveries).filter(({ status }) => status === "succeeded")
-      assert.lengthOf(done, 20)
+      assert.lengthOf(done, 36)
     }))
 
-  it.effect("gets one attempt at a time while its responses take 14 s, and eight after a fast one", () =>
+  it.effect("gets one attempt at a time while its responses take 14 s, and 16 after a fast one", () =>
     Effect.gen(function*() {
       const { close, posted, respond } = yield* subscribed
       yield* respond(() => Effect.delay(responded(200), "14 seconds"))
-      for (let count = 0; count < 20; count++) yield* close()
+      for (let count = 0; count < 36; count++) yield* close()
       /** Runs a worker once, and returns how many attempts it made. */
       const run = Effect.gen(function*() {
         const before = (yield* posted).length
@@ -175,9 +175,9 @@ const concurrentAttempts = (it: Scene.It) => {
         yield* Fiber.join(running)
         return (yield* posted).length - before
       })
-      assert.deepStrictEqual([yield* run, yield* run, yield* run], [8, 1, 1])
+      assert.deepStrictEqual([yield* run, yield* run, yield* run], [16, 1, 1])
       yield* respond(() => responded(200))
-      assert.deepStrictEqual([yield* run, yield* run, yield* run], [1, 8, 1])
+      assert.deepStrictEqual([yield* run, yield* run, yield* run], [1, 16, 1])
     }))
 }
 

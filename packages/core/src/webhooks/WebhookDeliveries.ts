@@ -8,7 +8,7 @@
  * | pending | the tenth attempt fails, the webhook is disabled | failed |
  * | succeeded, failed | retry | pending |
  *
- * At most eight deliveries of a webhook are attempted at a time, by all workers together, and fewer
+ * At most 16 deliveries of a webhook are attempted at a time, by all workers together, and fewer
  * while its endpoint takes longer than a second. `WebhookDispatch.ts` makes the attempts.
  */
 import { Context, Effect, Layer, Option, Result, Schema, Struct } from "effect"

@@ -13,7 +13,7 @@ import { type Health, healthy, pauseOf, recordFailure, shouldDisable } from "./W
 import { nextAttempt } from "./WebhookSchedule.ts"
 
 /**
- * Returns how many concurrent attempts an endpoint gets, given its response time: eight divided by the seconds.
+ * Returns how many concurrent attempts an endpoint gets, given its response time: the cap of its lane divided by the seconds.
  *
  * So a slow endpoint leaves the organization's slots in the workers to its other webhooks.
  */

@@ -26,7 +26,7 @@ export type WorkKind = typeof WorkKind.Type
 export const lanes: Readonly<Record<WorkKind, { readonly cap: number; readonly fifo: boolean }>> = {
   send: { cap: 1, fifo: true },
   send_outcome: { cap: 1, fifo: true },
-  webhook_delivery: { cap: 8, fifo: false },
+  webhook_delivery: { cap: 16, fifo: false },
   webhook_replay: { cap: 1, fifo: true }
 }
 

@@ -63,7 +63,7 @@ describe("the next attempt", () => {
       attempt: 1,
       defects: 0,
       token: "token",
-      lane_cap: 8,
+      lane_cap: 16,
       trace: null
     }
     for (const [random, seconds] of [[0, 5], [0.55, 10], [0.999, 14]] as const) {
@@ -107,8 +107,8 @@ describe("a failing endpoint", () => {
     assert.strictEqual(disable_after.failures_min, 10)
   })
 
-  it("gets eight attempts at once, divided by the seconds that it took, and one at least", () => {
-    const cases = [[0, 8], [999, 8], [1000, 8], [1001, 7], [2000, 4], [3000, 2], [8000, 1], [15_000, 1]] as const
+  it("gets 16 attempts at once, divided by the seconds that it took, and one at least", () => {
+    const cases = [[0, 16], [999, 16], [1000, 16], [1001, 15], [2000, 8], [3000, 5], [8000, 2], [15_000, 1]] as const
     for (const [duration_ms, attempts] of cases) assert.strictEqual(attemptsAtOnce({ duration_ms }), attempts)
   })
 })

@@ -40,7 +40,7 @@ const claimed: ClaimedWork = {
   kind: "webhook_delivery",
   lane: webhook.id,
   ref: delivery.id,
-  lane_cap: 8,
+  lane_cap: 16,
   attempt: 2,
   defects: 0,
   token: "token",
@@ -74,7 +74,7 @@ const recorded = ({ at, ...result }: Attempt, next_attempt_at: DateTime.Utc | nu
   })
 
 describe("a success", () => {
-  const after = (to: WebhookRow, attempt = accepted, lane_cap = 8) =>
+  const after = (to: WebhookRow, attempt = accepted, lane_cap = 16) =>
     afterSuccess({ ...claimed, lane_cap }, { delivery, body: "{}", full_body: null, webhook: to }, attempt)
   const record = recorded(accepted, null, "succeeded")
 
@@ -89,18 +89,18 @@ describe("a success", () => {
       Changes.all(
         record,
         WebhookRows.expect(healthy),
-        throttled(8),
+        throttled(16),
         Changes.settle({ claimed: claimed_at_one, outcome: "finish" })
       )
     )
-    assert.deepStrictEqual(after(healthy, { ...accepted, duration_ms: 4000 }).throttle, throttled(2).throttle)
+    assert.deepStrictEqual(after(healthy, { ...accepted, duration_ms: 4000 }).throttle, throttled(4).throttle)
   })
 
   it("ends the pause of a webhook that failed, and forgets its failures", () => {
     const forgotten = WebhookRows.update(webhook, { consecutive_failures: 0, first_failure_at: null })
-    assert.deepStrictEqual(after(webhook), Changes.all(record, forgotten, throttled(8), finished))
-    assert.deepStrictEqual(recordRecovery(webhook), Changes.all(forgotten, throttled(8)))
-    assert.deepStrictEqual(endPause(webhook), throttled(8))
+    assert.deepStrictEqual(after(webhook), Changes.all(record, forgotten, throttled(16), finished))
+    assert.deepStrictEqual(recordRecovery(webhook), Changes.all(forgotten, throttled(16)))
+    assert.deepStrictEqual(endPause(webhook), throttled(16))
     assert.deepStrictEqual([recordRecovery(healthy), endPause(healthy)], [Changes.none, Changes.none])
   })
 

@@ -8,7 +8,7 @@ import { create, disable, rotate, update } from "../../src/webhooks/WebhookDecis
 import { after, context, noon, rejection, webhook } from "./Fixtures.ts"
 
 const disabled: WebhookRow = { ...webhook, status: "disabled", disabled_at: noon }
-const unthrottled = Changes.throttle({ kind: "webhook_delivery", lane: webhook.id, until: null, cap: 8 })
+const unthrottled = Changes.throttle({ kind: "webhook_delivery", lane: webhook.id, until: null, cap: 16 })
 
 it("a webhook is rejected if the organization has the maximum number of active ones", () => {
   const created = (active: number) => create({ active, organization: Option.none() }, webhook, context())

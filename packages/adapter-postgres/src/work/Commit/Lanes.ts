@@ -84,13 +84,14 @@ const lanes_locked: Part = {
     FOR UPDATE OF lane`
 }
 
-/** Opens and throttles the locked lanes. */
+/** Opens and throttles the locked lanes. Their cap can be that of an earlier version, which was lower. */
 const lanes_written: Part = {
   name: "lanes_written",
   body: `
     UPDATE work_lanes lane
     SET
-      allowed = CASE WHEN change.allowed IS NULL THEN lane.allowed ELSE least(lane.cap, change.allowed) END,
+      cap = greatest(lane.cap, change.allowed),
+      allowed = coalesce(change.allowed, lane.allowed),
       paused_until = CASE WHEN change.allowed IS NULL THEN lane.paused_until ELSE change.paused_until END,
       closed = lane.closed AND NOT change.opens,
       emptied_at = CASE WHEN change.due_at IS NULL THEN lane.emptied_at END,

@@ -28,7 +28,7 @@ const caps = (it: It) => {
       const first = yield* claimWith(2, 8)
       assert.lengthOf(first, 6)
       assert.deepStrictEqual(lanes.map((id) => first.filter((item) => item.lane === id).length), [2, 2, 2])
-      assert.deepStrictEqual(Array.from(new Set(first.map(({ lane_cap }) => lane_cap))), [8])
+      assert.deepStrictEqual(Array.from(new Set(first.map(({ lane_cap }) => lane_cap))), [16])
       yield* throttle(ours, { kind, lane, until: null, cap: 3 })
       const second = yield* claimWith(0, 100)
       assert.deepStrictEqual(second.filter((item) => item.lane === lane).map(({ lane_cap }) => lane_cap), [3])

@@ -55,15 +55,15 @@ const cappedLanes = (it: It) => {
   it.effect("claims of a lane without order as many as its cap allows, the longest due first", () =>
     Effect.gen(function*() {
       const { lane, ours } = yield* start
-      const works = yield* Effect.forEach(Array.from({ length: 11 }), () => newWork(lane, "webhook_delivery"))
-      yield* Effect.forEach(works, (work, index) => enqueue(ours, work, afterNoon(10 - index)))
+      const works = yield* Effect.forEach(Array.from({ length: 19 }), () => newWork(lane, "webhook_delivery"))
+      yield* Effect.forEach(works, (work, index) => enqueue(ours, work, afterNoon(18 - index)))
       const byDue = works.toReversed().map(({ ref }) => ref)
       assert.deepStrictEqual(refs(yield* claim({ at: afterNoon(2) })).toSorted(), byDue.slice(0, 3).toSorted())
       const rest = yield* claim({ at: afterNoon(20) })
-      assert.deepStrictEqual(refs(rest).toSorted(), byDue.slice(3, 8).toSorted())
+      assert.deepStrictEqual(refs(rest).toSorted(), byDue.slice(3, 16).toSorted())
       assert.deepStrictEqual(yield* claim({ at: afterNoon(20) }), [])
       yield* Effect.forEach(rest.slice(0, 2), Fixtures.finishWork)
-      assert.deepStrictEqual(refs(yield* claim({ at: afterNoon(20) })).toSorted(), byDue.slice(8, 10).toSorted())
+      assert.deepStrictEqual(refs(yield* claim({ at: afterNoon(20) })).toSorted(), byDue.slice(16, 18).toSorted())
     }))
 
   it.effect("claims nothing of a throttled lane until its time, then no more than its cap, until the throttle ends", () =>
@@ -71,9 +71,9 @@ const cappedLanes = (it: It) => {
       const { lane, ours } = yield* start
       const kind = "webhook_delivery" as const
       const fill = Effect.flatMap(newWork(lane, kind), (work) => enqueue(ours, work, Fixtures.noon))
-      yield* Effect.replicateEffect(fill, 12, { discard: true })
+      yield* Effect.replicateEffect(fill, 20, { discard: true })
       const before = yield* claim()
-      assert.lengthOf(before, 8)
+      assert.lengthOf(before, 16)
       yield* throttle(ours, { kind, lane, until: afterNoon(50), cap: 1 })
       yield* fill
       yield* Effect.forEach(before, Fixtures.finishWork)
@@ -85,7 +85,7 @@ const cappedLanes = (it: It) => {
       const other = yield* newWork(yield* Fixtures.uuid, kind)
       yield* enqueue(ours, other, Fixtures.noon)
       assert.deepStrictEqual(refs(yield* claim({ at: afterNoon(50) })), [other.ref])
-      yield* throttle(ours, { kind, lane, until: null, cap: 8 })
+      yield* throttle(ours, { kind, lane, until: null, cap: 16 })
       assert.lengthOf(yield* claim({ at: afterNoon(50) }), 4)
     }))
 }
@@ -114,10 +114,10 @@ const emptyLanes = (it: It) => {
         yield* Effect.forEach(claimed, Fixtures.finishWork)
       }
       yield* pass(40_000)
-      yield* Effect.replicateEffect(fill, 9, { discard: true })
+      yield* Effect.replicateEffect(fill, 17, { discard: true })
       assert.lengthOf(yield* claim({ at: afterNoon(60_000) }), 1)
-      yield* throttle(ours, { kind, lane, until: null, cap: 8 })
-      assert.lengthOf(yield* claim({ at: afterNoon(60_000) }), 7)
+      yield* throttle(ours, { kind, lane, until: null, cap: 16 })
+      assert.lengthOf(yield* claim({ at: afterNoon(60_000) }), 15)
     }))
 
   it.effect("claims as many items as its kind allows from a lane whose throttle ended while it was empty", () =>
@@ -125,11 +125,11 @@ const emptyLanes = (it: It) => {
       const { lane, ours, queue } = yield* start
       const kind = "webhook_delivery" as const
       yield* throttle(ours, { kind, lane, until: afterNoon(60_000), cap: 1 })
-      yield* throttle(ours, { kind, lane, until: null, cap: 8 })
+      yield* throttle(ours, { kind, lane, until: null, cap: 16 })
       yield* queue.sweep(afterNoon(20_000))
       const fill = Effect.flatMap(newWork(lane, kind), (work) => enqueue(ours, work, Fixtures.noon))
-      yield* Effect.replicateEffect(fill, 9, { discard: true })
-      assert.lengthOf(yield* claim({ at: afterNoon(20_000) }), 8)
+      yield* Effect.replicateEffect(fill, 17, { discard: true })
+      assert.lengthOf(yield* claim({ at: afterNoon(20_000) }), 16)
     }))
 }
 
