@@ -49,17 +49,6 @@ it.effect("gives none after the wait, while another key gets one", () =>
     assert.deepStrictEqual(yield* first.end, Option.some(undefined))
   }))
 
-it.effect("runs the other effect if there is no slot at once", () =>
-  Effect.gen(function*() {
-    const slots = Slots.make<string>(2)
-    const first = yield* taker(slots)("a")
-    const [now, late] = [Effect.succeed("now"), Effect.succeed("late")]
-    const waiting = yield* Effect.forkChild(slots.withSlot("a", "10 seconds", now, late), { startImmediately: true })
-    yield* first.end
-    assert.deepStrictEqual(yield* Fiber.join(waiting), Option.some("late"))
-    assert.deepStrictEqual(yield* slots.withSlot("a", "10 seconds", now, late), Option.some("now"))
-  }))
-
 const step = Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 11 })))
 
 it.effect.prop(

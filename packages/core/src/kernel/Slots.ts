@@ -38,26 +38,24 @@ export const make = <Key>(slots: number) => {
       grantNext()
     })
 
-  /** Runs an effect in a slot of a key, or `late` if it had to wait for the slot. Returns none if there was no slot in time. */
+  /** Runs an effect in a slot of a key. Returns none if there was no slot in time. */
   const withSlot = <A, E, R>(
     key: Key,
     wait: Duration.Input,
-    effect: Effect.Effect<A, E, R>,
-    late: Effect.Effect<A, E, R> = effect
+    effect: Effect.Effect<A, E, R>
   ): Effect.Effect<Option.Option<A>, E, R> =>
     Effect.uninterruptibleMask((restore) =>
       Effect.suspend(() => {
         const waiter: Waiter<Key> = { key, granted: Deferred.makeUnsafe() }
-        const isFree = heldBy(key) < free
         waiting.add(waiter)
-        if (isFree) grant(waiter)
+        if (heldBy(key) < free) grant(waiter)
         // Whether the request still waits tells who came first, the timeout or the slot: a slot can be granted after the
         // wait has ended and before this fiber continues. An interrupted request that was granted a slot has to release it.
         const leave = Effect.suspend(() => waiting.delete(waiter) ? Effect.void : release(key))
         const run = Effect.suspend(() =>
           waiting.delete(waiter)
             ? Effect.succeed(Option.none<A>())
-            : Effect.ensuring(Effect.map(restore(isFree ? effect : late), Option.some), release(key))
+            : Effect.ensuring(Effect.map(restore(effect), Option.some), release(key))
         )
         const waited = Effect.timeoutOption(Deferred.await(waiter.granted), wait)
         return Effect.andThen(Effect.onInterrupt(restore(waited), () => leave), run)
