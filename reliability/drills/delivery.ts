@@ -11,6 +11,7 @@
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import { ChannelId } from "@messaging-crm/core/Ids"
 import type { ProviderEvent } from "@messaging-crm/core/Inbound"
+import { lanes } from "@messaging-crm/core/WorkQueue"
 import { DateTime, Effect, Fiber, Random, Redacted, Ref, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
 import * as Callbacks from "../../packages/server/testing/processes/Callbacks.ts"
@@ -28,8 +29,8 @@ const subscribers = 8
 const workers = 3
 /** The maximum number of deliveries between the start of a worker and its kill, so that kills are spread over the run. */
 const progress_max = 300
-/** The maximum number of deliveries that one worker has in flight: 16 for each webhook. */
-const in_flight_max = subscribers * 16
+/** The maximum number of deliveries that one worker has in flight. */
+const in_flight_max = subscribers * lanes.webhook_delivery.cap
 
 /** The kills so far. */
 interface Kills {
