@@ -112,7 +112,7 @@ it.effect("sends while the network does not respond to the sends of three other 
     yield* Deferred.await(called)
   }).pipe(Effect.scoped, Effect.provide(world)))
 
-it.effect("makes at most 32 attempts to one host at once, of one organization half, and fails none that waits", () =>
+it.effect("makes at most 64 attempts to one host at once, of one organization half, and fails none that waits", () =>
   Effect.gen(function*() {
     const [slow, other] = [yield* queued, yield* queued]
     const endpoints = yield* ScriptedEndpoints
@@ -146,7 +146,22 @@ it.effect("makes at most 32 attempts to one host at once, of one organization ha
     while (!(yield* isDone)) yield* pass("5 seconds")
     const posted = yield* endpoints.posted("https://victim.example:2000/webhook")
     assert.lengthOf(posted, 2)
-    assert.strictEqual(yield* Ref.get(most), 16)
+    assert.strictEqual(yield* Ref.get(most), 32)
+  }).pipe(Effect.scoped, Effect.provide(world)))
+
+it.effect("delivers while another webhook of the same organization and host does not respond", () =>
+  Effect.gen(function*() {
+    const ours = yield* queued
+    const endpoints = yield* ScriptedEndpoints
+    const silent = "https://shop.example/silent"
+    yield* endpoints.respond(silent, () => Effect.as(Effect.sleep("14 seconds"), ok))
+    yield* subscribe(ours, silent)
+    const url = "https://shop.example/webhook"
+    yield* subscribe(ours, url)
+    yield* raise(ours, 40)
+    yield* background
+    for (let tenth = 0; tenth < 40; tenth++) yield* pass("100 millis")
+    assert.lengthOf(yield* endpoints.posted(url), 40)
   }).pipe(Effect.scoped, Effect.provide(world)))
 
 it.effect("makes no attempt to a host for a webhook that was disabled, or moved, before it was its turn", () =>
@@ -159,18 +174,18 @@ it.effect("makes no attempt to a host for a webhook that was disabled, or moved,
     const urls = [2000, 2001, 2002].map((port) => `https://victim.example:${port}/webhook`)
     for (const url of urls) yield* endpoints.respond(url, () => hang)
     const webhooks = yield* Effect.forEach(urls, (url) => subscribe(ours, url))
-    yield* raise(ours, 8)
+    yield* raise(ours, 16)
     yield* background
     yield* TestClock.adjust("1 seconds")
-    // Of the 24 attempts, 8 wait.
-    yield* Queue.takeN(begun, 16)
+    // Of the 48 attempts, 16 wait.
+    yield* Queue.takeN(begun, 32)
     const count = Effect.map(Effect.forEach(urls, endpoints.posted), (posted) => posted.flat().length)
     for (const [index, { id }] of webhooks.entries()) {
       const url = "https://shop.example/webhook"
       yield* ours.as(index === 0 ? Effect.asVoid(update(id, UpdateWebhook.make({ url }))) : Effect.asVoid(disable(id)))
     }
     for (let second = 0; second < 60; second++) yield* pass("1 seconds")
-    assert.strictEqual(yield* count, 16)
+    assert.strictEqual(yield* count, 32)
   }).pipe(Effect.scoped, Effect.provide(world)))
 
 it.effect("posts 16 events to a webhook at a time, and each next one once another has ended", () =>

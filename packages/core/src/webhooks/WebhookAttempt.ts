@@ -65,9 +65,9 @@ const attempt_time_max = Duration.seconds(25)
  * The maximum number of concurrent attempts of a process to one host, and how long a further attempt waits for a slot.
  *
  * A host can be a third party's, and webhooks of several organizations can have the same host: one organization gets at
- * most half of the slots.
+ * most half of the slots, and one webhook at most a quarter (the cap of its lane).
  */
-const [host_attempts_max, host_wait_max] = [32, Duration.seconds(20)]
+const [host_attempts_max, host_wait_max] = [64, Duration.seconds(20)]
 
 /** The longest wait after which an attempt does not check whether its webhook has changed. */
 const unchecked_wait_max = Duration.seconds(1)
@@ -155,9 +155,8 @@ const makePost = Effect.gen(function*() {
     const asked_at = yield* DateTime.now
     const postCurrent = Effect.gen(function*() {
       const waited = DateTime.distance(asked_at, yield* DateTime.now)
-      if (Duration.isGreaterThan(waited, unchecked_wait_max)) {
-        if (!isCurrent(posting, yield* webhooks.find(organization_id, webhook.id))) return yield* new HostBusy()
-      }
+      const isLate = Duration.isGreaterThan(waited, unchecked_wait_max)
+      if (isLate && !isCurrent(posting, yield* webhooks.find(organization_id, webhook.id))) return yield* new HostBusy()
       return yield* postNow(posting)
     })
     const posted = yield* withSlot(organization_id, host_wait_max, postCurrent)
