@@ -147,19 +147,22 @@ const makePost = Effect.gen(function*() {
     return posted
   })
 
+  /** Makes an attempt, unless it waited long and its webhook has changed meanwhile. */
+  const postCurrent = Effect.fnUntraced(function*(posting: Posting, asked_at: Timestamp) {
+    const waited = DateTime.distance(asked_at, yield* DateTime.now)
+    if (Duration.isGreaterThan(waited, unchecked_wait_max)) {
+      const found = yield* webhooks.find(posting.organization_id, posting.webhook.id)
+      if (!isCurrent(posting, found)) return yield* new HostBusy()
+    }
+    return yield* postNow(posting)
+  })
+
   return Effect.fnUntraced(function*(posting: Posting) {
     // With a period at its end, a name is that of the same host.
     const host = new URL(posting.webhook.url).hostname.replace(/\.$/, "")
     const { withSlot } = yield* RcMap.get(hosts, host)
-    const { organization_id, webhook } = posting
     const asked_at = yield* DateTime.now
-    const postCurrent = Effect.gen(function*() {
-      const waited = DateTime.distance(asked_at, yield* DateTime.now)
-      const isLate = Duration.isGreaterThan(waited, unchecked_wait_max)
-      if (isLate && !isCurrent(posting, yield* webhooks.find(organization_id, webhook.id))) return yield* new HostBusy()
-      return yield* postNow(posting)
-    })
-    const posted = yield* withSlot(organization_id, host_wait_max, postCurrent)
+    const posted = yield* withSlot(posting.organization_id, host_wait_max, postCurrent(posting, asked_at))
     return yield* Effect.mapError(Effect.fromOption(posted), () => new HostBusy())
   }, Effect.scoped)
 })

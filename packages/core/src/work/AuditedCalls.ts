@@ -49,23 +49,26 @@ export const returnResult = <A extends Resource>(call: Call): MakeRecords<A, A> 
   Effect.succeed({ returned: decision.result, records: auditOf(call, decision, context) })
 
 /** Makes the function that returns the response to a call, and commits the audit record and the response. */
-export const makeReturnResponse = Effect.map(
-  RecordedResponses.make,
-  (responses) =>
-  <A extends Resource, Out>(
+export const makeReturnResponse = Effect.map(RecordedResponses.make, (responses) => {
+  // Declared once, not for each call (docs/performance.md, Constructs of core).
+  const respondAndRecord = Effect.fnUntraced(function*<A extends Resource, Out>(
     call: Call,
-    { encode, record }: RecordedResponses.Respond<A, Out>
-  ): MakeRecords<A, Out> =>
-    Effect.fnUntraced(function*(decision, context) {
-      const returned = yield* encode(decision.result)
-      const audit = auditOf(call, decision, context)
-      const isUnchanged = Changes.isWithoutEffect(decision.changes)
-      if (record === null || record.is_retry || (call.is_quiet && isUnchanged)) return { returned, records: audit }
-      const stored = call.has_current && isUnchanged ? null : returned
-      const response = yield* responses.toRecord(call.actor.organization_id, record, stored, {
-        is_secret: rulesOf(call.name).is_secret,
-        created_at: context.now
-      })
-      return { returned, records: { ...audit, response } }
+    { encode, record }: RecordedResponses.Respond<A, Out>,
+    decision: Changes.Decision<A>,
+    context: Changes.DecisionContext
+  ) {
+    const returned = yield* encode(decision.result)
+    const audit = auditOf(call, decision, context)
+    const isUnchanged = Changes.isWithoutEffect(decision.changes)
+    if (record === null || record.is_retry || (call.is_quiet && isUnchanged)) return { returned, records: audit }
+    const stored = call.has_current && isUnchanged ? null : returned
+    const response = yield* responses.toRecord(call.actor.organization_id, record, stored, {
+      is_secret: rulesOf(call.name).is_secret,
+      created_at: context.now
     })
-)
+    return { returned, records: { ...audit, response } }
+  })
+
+  return <A extends Resource, Out>(call: Call, respond: RecordedResponses.Respond<A, Out>): MakeRecords<A, Out> =>
+  (decision, context) => respondAndRecord(call, respond, decision, context)
+})

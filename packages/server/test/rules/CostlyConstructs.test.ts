@@ -11,6 +11,17 @@ it("no call declares a generator function for a `Result`", () => {
   assert.deepStrictEqual(found, ["packages/core/src/kernel/ResultFunction.ts"])
 })
 
+it("no function declares a generator function for each of its calls", () => {
+  const found = globSync("packages/{core,adapter-*,fast,provider-*}/src/**/*.ts").filter((file) =>
+    /\)(?:: [^=]+)? =>\s+Effect\.fnUntraced\(\s*function\*/.test(textOf(file))
+  ).toSorted()
+  // These functions are called once, with the layer.
+  assert.deepStrictEqual(found, [
+    "packages/core/src/catalog/ChannelAccounts.ts",
+    "packages/core/src/webhooks/WebhookDispatch.ts"
+  ])
+})
+
 // Patterns backtrack, and a caller can choose a text for which that takes seconds.
 it("no statement compares a text with a pattern", () => {
   const pattern = /\bI?LIKE\b|\bSIMILAR TO\b|\bregexp_|!?~~?\*? \$/
