@@ -11,7 +11,7 @@ it("no call declares a generator function for a `Result`", () => {
   assert.deepStrictEqual(found, ["packages/core/src/kernel/ResultFunction.ts"])
 })
 
-it("no function declares a generator function for each of its calls", () => {
+it("no arrow function returns an effect of a generator function that it declares", () => {
   const found = globSync("packages/{core,adapter-*,fast,provider-*}/src/**/*.ts").filter((file) =>
     /\)(?:: [^=]+)? =>\s+Effect\.fnUntraced\(\s*function\*/.test(textOf(file))
   ).toSorted()
