@@ -1,12 +1,25 @@
 import { assert, it } from "@effect/vitest"
 import * as Fixtures from "@messaging-crm/conformance/Fixtures"
 import * as Changes from "@messaging-crm/core/Changes"
+import { lanes, type WorkKind } from "@messaging-crm/core/WorkQueue"
 import { DateTime, Effect, Fiber, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import * as Lanes from "../testing/Lanes.ts"
 import * as Processes from "./Processes.ts"
 import { waiterFor, whileOpen } from "./Sessions.ts"
-import { assertNothingLeft, claim, Done, enqueue, fill, own, queues, sweepAll, Time, work } from "./WorkQueueScene.ts"
+import {
+  assertNothingLeft,
+  claim,
+  Done,
+  enqueue,
+  fill,
+  own,
+  type Queue,
+  queues,
+  sweepAll,
+  Time,
+  work
+} from "./WorkQueueScene.ts"
 
 it.layer(Processes.database, { excludeTestServices: true })("WorkQueue", (it) => {
   it.effect("gives four processes a lane's items one by one and in order, also when some are postponed", () =>
@@ -253,12 +266,29 @@ it.layer(Processes.database, { excludeTestServices: true })("WorkQueue", (it) =>
     time.now = DateTime.max(time.now, DateTime.min(next, soon))
   })
 
+  /** Returns the items of the first claim that finds one in the next three seconds. */
+  const claimedSoon = Effect.fnUntraced(function*(queue: Queue, kind: WorkKind, time: Time) {
+    for (let turn = 0; turn < 30; turn++) {
+      const claimed = yield* claim(queue, kind, time)
+      if (claimed.length > 0) return claimed.map(({ ref }) => ref)
+      time.now = DateTime.add(time.now, { milliseconds: 100 })
+    }
+    return []
+  })
+
+  const before = {
+    empty: "that is empty",
+    claimed: "with a claimed item",
+    later: "with an item that is due in an hour"
+  }
   const cases = (["send", "webhook_delivery"] as const).flatMap((kind) =>
-    [false, true].flatMap((isClaimed) => [1, 2, 3, 4, 5].map((check) => ({ kind, isClaimed, check })))
-  )
-  for (const { isClaimed, kind, check } of cases) {
-    const name = `finds an item enqueued in a ${kind} lane ${isClaimed ? "with a claimed item" : "that is empty"}`
-    it.effect(`${name} by a writer that has not committed at check ${check}`, () =>
+    (["empty", "claimed", "later"] as const).flatMap((state) =>
+      [0, 1, 2, 3, 4, 5].map((check) => ({ kind, state, check }))
+    )
+  ).filter(({ kind, state }) => !(kind === "send" && state === "later"))
+  for (const { check, kind, state } of cases) {
+    const when = check === 0 ? "while its first item is claimed" : `at check ${check}`
+    it.effect(`finds an item enqueued in a ${kind} lane ${before[state]} by a writer that has not committed ${when}`, () =>
       Effect.gen(function*() {
         const sql = yield* SqlClient.SqlClient
         const queue = yield* own
@@ -267,27 +297,50 @@ it.layer(Processes.database, { excludeTestServices: true })("WorkQueue", (it) =>
         const lane = yield* Fixtures.uuid
         const time = new Time()
         yield* enqueue(organization_id, lane, kind)
-        const [first] = yield* claim(queue, kind, time)
-        if (first === undefined) return assert.fail("Nothing was claimed.")
-        if (!isClaimed) yield* queue.finish(first)
+        if (state === "later") yield* enqueue(organization_id, lane, kind, DateTime.add(time.now, { hours: 1 }))
+        const claimFirst = Effect.fnUntraced(function*(queue: Queue) {
+          const [first] = yield* claim(queue, kind, time)
+          if (first === undefined) return assert.fail("Nothing was claimed.")
+          return state === "claimed" ? first : void (yield* queue.finish(first))
+        })
+        const first = check === 0 ? undefined : yield* claimFirst(queue)
         for (let earlier = 1; earlier < check; earlier++) {
           yield* advanceToNextCheck(lane, time)
           assert.deepStrictEqual(yield* claim(queue, kind, time), [])
         }
-        yield* advanceToNextCheck(lane, time)
+        if (check > 0) yield* advanceToNextCheck(lane, time)
 
-        const ref = yield* sql.withTransaction(
-          Effect.tap(enqueue(organization_id, lane, kind, time.now), () => claim(other, kind, time))
-        )
+        const [ref, claimed = first] = yield* sql.withTransaction(Effect.all([
+          enqueue(organization_id, lane, kind, time.now),
+          check === 0 ? claimFirst(other) : Effect.asVoid(claim(other, kind, time))
+        ]))
         // A fifo lane gives out nothing while an item is claimed.
-        if (isClaimed && kind === "send") yield* queue.finish(first)
-        const found: Array<string> = []
-        for (let turn = 0; turn < 30 && found.length === 0; turn++) {
-          found.push(...(yield* claim(queue, kind, time)).map((item) => item.ref))
-          time.now = DateTime.add(time.now, { milliseconds: 100 })
-        }
+        if (claimed !== undefined && kind === "send") yield* queue.finish(claimed)
+        assert.deepStrictEqual(yield* claimedSoon(queue, kind, time), [ref])
         yield* Lanes.removeAll
-        assert.deepStrictEqual(found, [ref])
       }))
   }
+
+  it.effect("finds an item enqueued in a full lane by a writer that has not committed when only later items are left", () =>
+    Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      const queue = yield* own
+      const [other = queue] = yield* queues
+      const organization_id = yield* Fixtures.organization
+      const lane = yield* Fixtures.uuid
+      const time = new Time()
+      const { cap } = lanes.webhook_delivery
+      yield* Effect.replicateEffect(enqueue(organization_id, lane, "webhook_delivery"), cap)
+      const full = yield* claim(queue, "webhook_delivery", time, cap)
+      assert.lengthOf(full, cap)
+      yield* enqueue(organization_id, lane, "webhook_delivery", DateTime.add(time.now, { hours: 1 }))
+      const ref = yield* sql.withTransaction(Effect.gen(function*() {
+        const ref = yield* enqueue(organization_id, lane, "webhook_delivery")
+        yield* Effect.forEach(full, other.finish)
+        assert.deepStrictEqual(yield* claim(other, "webhook_delivery", time), [])
+        return ref
+      }))
+      assert.deepStrictEqual(yield* claimedSoon(queue, "webhook_delivery", time), [ref])
+      yield* Lanes.removeAll
+    }))
 })

@@ -38,7 +38,7 @@ const queueOf = (process: Context.Context<Commit | WorkQueue>) => ({
   release: (item: ClaimedWork) => Effect.provide(Fixtures.releaseWork(item), process)
 })
 
-type Queue = ReturnType<typeof queueOf>
+export type Queue = ReturnType<typeof queueOf>
 
 /** The queue of the suite's own process. */
 export const own = Effect.map(Effect.context<Commit | WorkQueue>(), queueOf)

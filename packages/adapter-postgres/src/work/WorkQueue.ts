@@ -13,7 +13,7 @@
  * | `allowed` | how many items can be leased at once: `cap`, or fewer in a throttled lane; a claim returns it as `lane_cap` | a throttle | – | – |
  * | `paused_until` | until when no item is claimed; null without a pause | a throttle | – | – |
  * | `closed` | the next item must wait until another one is settled | cleared by a settlement or a throttle | set or cleared | cleared |
- * | `emptied_at` | since when claims have found no item; null for a lane that is not empty | cleared for a new or released item | set or cleared | cleared |
+ * | `emptied_at` | since when claims have found no due item; null for a lane that is not idle | cleared for a new or released item | set or cleared | cleared |
  * | `served_at` | when an item was last claimed | – | if items were claimed | – |
  * | `next_due` | when a claim checks the lane next; `infinity` for an empty lane after its last check | every change | every claim | every opened lane |
  *
@@ -28,21 +28,22 @@
  * | State | Event | Next state |
  * | --- | --- | --- |
  * | none | a commit adds an item, or throttles the lane | open |
- * | open or closed | a claim finds the lane at `next_due` | open, closed, or empty |
+ * | any | a claim finds the lane at `next_due` | open, closed, or idle |
  * | closed (`closed`) | an item is settled, a commit throttles the lane, or a sweep ends a lease | open |
- * | empty (`emptied_at`) | a commit adds an item | open |
- * | empty for 15 seconds | a sweep | open if it has items, unchanged if it is throttled, otherwise deleted |
+ * | idle (`emptied_at`) | a commit adds an item | open |
+ * | idle for 15 seconds | a sweep | open if an item is due before `next_due`, deleted if the lane has no item and no throttle |
  *
  * A claim closes a fifo lane that has items, and another lane that is full. Only a
  * settlement whose snapshot has `closed` opens a lane that is not fifo, so a claim closes
  * such a lane only if it has also claimed items of it: their settlements come later. A
- * lane that is not closed becomes empty when a claim finds no waiting item and claims none.
+ * lane that is not closed becomes idle when a claim finds no due item and claims none:
+ * the lane is empty, or all its items are claimed or due later.
  *
  * Only `claim_work.sql` claims items. Commits (`Commit/Lanes.ts`) lock a lane only to
- * open or throttle it: one that is open or closed needs no lock for another item.
+ * open or throttle it: one that is checked before a new item is due needs no lock.
  *
- * A commit decides this by its snapshot, while a concurrent claim may find the lane
- * empty. So an empty lane is checked again after 100 ms and after one second. A
+ * A commit decides this by its snapshot, while a concurrent claim may make the lane
+ * idle. So an idle lane is checked again after 100 ms and after one second. A
  * settlement of a fifo lane always locks it, because a concurrent claim may be about
  * to close the lane because of the settled item.
  *

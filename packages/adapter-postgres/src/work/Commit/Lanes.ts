@@ -62,7 +62,7 @@ const gatherChanges = ({ json }: Values, changes: ReadonlyArray<LaneChange>, has
 
 /**
  * Locks the lanes whose row must change: throttled lanes; closed or fifo lanes of settled items; and lanes that get a new
- * or released item, if they are empty or their next check is later than the item is due. All statements lock lanes in the
+ * or released item, if they are idle or their next check is later than the item is due. All statements lock lanes in the
  * same order.
  */
 const lanes_locked: Part = {

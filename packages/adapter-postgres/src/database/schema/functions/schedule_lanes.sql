@@ -10,25 +10,33 @@ BEGIN
     closed = found.closed,
     served_at = CASE WHEN found.served THEN at ELSE lane.served_at END,
     emptied_at = CASE
-      WHEN found.head_due IS NULL AND NOT found.served AND NOT found.closed THEN coalesce(lane.emptied_at, at)
+      WHEN coalesce(found.head_due > at, true) AND NOT found.served AND NOT found.closed THEN coalesce(lane.emptied_at, at)
     END,
     next_due = CASE
       -- A settlement or a sweep opens the lane. The minute is a safety net.
       WHEN found.closed AND found.leased > 0 THEN at + interval '1 minute'
       -- The lane is full, but its settlements may not see `closed`.
       WHEN found.head_due IS NOT NULL AND found.leased >= lane.allowed THEN at + interval '1 second'
-      -- An item waits for the end of a pause, for the turn of its lane, or for its time.
-      WHEN found.head_due IS NOT NULL THEN greatest(
+      -- An item waits for the end of a pause, for the turn of its lane, or, as the first of a fifo lane, for its time.
+      WHEN found.closed OR found.head_due <= at THEN greatest(
         lane.paused_until,
         CASE WHEN found.served THEN at ELSE lane.served_at END,
         found.head_due
       )
-      -- The last waiting item was just claimed: the next claim finds the lane empty.
-      WHEN found.leased > 0 AND found.served THEN at
-      -- The lane is empty: it is checked twice more, because a commit may add an item that this statement does not see.
-      WHEN lane.emptied_at IS NULL THEN at + interval '100 milliseconds'
-      WHEN lane.emptied_at > at - interval '1 second' THEN at + interval '1 second'
-      ELSE 'infinity'
+      -- The last due item was just claimed: the next claim finds none.
+      WHEN found.served THEN at
+      -- No item is due. The lane is checked twice more, because a commit may add an item that this statement does not see.
+      ELSE greatest(
+        lane.paused_until,
+        least(
+          found.head_due,
+          CASE
+            WHEN lane.emptied_at IS NULL THEN at + interval '100 milliseconds'
+            WHEN lane.emptied_at > at - interval '1 second' THEN at + interval '1 second'
+            ELSE 'infinity'
+          END
+        )
+      )
     END
   FROM (
     SELECT

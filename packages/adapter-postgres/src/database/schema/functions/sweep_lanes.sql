@@ -1,5 +1,5 @@
--- Ends the leases that are over, opens the lanes of these and of other forgotten items, and deletes the lanes that have long
--- been empty, except throttled ones. `work/WorkQueue.ts` describes the columns.
+-- Ends the leases that are over, opens the lanes of these and of items due before the lane is checked, and deletes the
+-- lanes that have long been empty, except throttled ones. `work/WorkQueue.ts` describes the columns.
 --
 -- Like `claim_work.sql`, a function of several statements: each sees what was committed before the lanes were locked.
 CREATE OR REPLACE FUNCTION sweep_lanes(at timestamptz) RETURNS void
@@ -19,7 +19,10 @@ BEGIN
       SELECT name
       FROM work_lanes lane
       WHERE emptied_at <= emptied_before
-        AND ((allowed = cap AND paused_until IS NULL) OR EXISTS (SELECT FROM work WHERE lane_name = lane.name))
+        AND (
+          EXISTS (SELECT FROM work WHERE lane_name = lane.name AND due_at < lane.next_due)
+          OR (allowed = cap AND paused_until IS NULL AND NOT EXISTS (SELECT FROM work WHERE lane_name = lane.name))
+        )
     ))
     ORDER BY name
     -- The next sweep takes the others: a statement has 5 seconds.
