@@ -59,4 +59,34 @@ it.layer(database, { excludeTestServices: true })("the removal of old messages",
         assert.deepStrictEqual(yield* counts, [{ sends: 0, messages: 0 }])
       })
   )
+
+  it.effect("keeps a message while sends name it, although another session removes some of them meanwhile", () =>
+    Effect.gen(function*() {
+      const other = yield* Processes.start
+      const sql = yield* SqlClient.SqlClient
+      const ours = yield* Fixtures.organization
+      const thread = yield* Fixtures.thread(ours)
+      const message = yield* Fixtures.message(ours, thread, { created_at: afterNoon(1) })
+      const sends = yield* Effect.forEach([2, 3], (millis) =>
+        Effect.gen(function*() {
+          const send = yield* Fixtures.newSend(thread)
+          const fields = { status: "sent" as const, message_id: message.id, created_at: afterNoon(millis) }
+          yield* Fixtures.mustCommit(ours, SendRows.insert({ ...send, ...fields }))
+          return send.id
+        }))
+      const purge = MessageRetentionStore.use((store) => store.purge(afterNoon(10), 1))
+      const purging = yield* whileOpen(
+        sql`DELETE FROM sends WHERE id = ${sends[0]}`,
+        Effect.fnUntraced(function*(pid: number) {
+          const purging = yield* Effect.forkChild(Effect.provide(purge, other))
+          yield* Effect.raceFirst(waiterFor(pid), Fiber.join(purging))
+          return purging
+        })
+      )
+      assert.strictEqual(yield* Fiber.join(purging), 0)
+      const left = yield* sql`SELECT id FROM messages WHERE organization_id = ${ours}`
+      assert.deepStrictEqual(left, [{ id: message.id }])
+      assert.strictEqual(yield* purge, 1)
+      assert.strictEqual(yield* purge, 1)
+    }))
 })

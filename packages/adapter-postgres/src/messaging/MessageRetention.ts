@@ -1,31 +1,39 @@
 import { MessageRetentionStore } from "@messaging-crm/core/MessageRetention"
 import type { Timestamp } from "@messaging-crm/core/Timestamps"
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { date } from "../database/Columns.ts"
-import { count } from "../database/Rows.ts"
+import { count, first } from "../database/Rows.ts"
 import { withoutResources } from "../webhooks/Events.ts"
+
+const counts = first(Schema.Struct({ found: Schema.Int, removed: Schema.Int }))
 
 /**
  * Removes sends. It waits for locked ones and skips none, because a message is removed only after the sends that name it.
+ * It finds more sends than it removes if another session removes some meanwhile.
  *
  * It deletes by key: a row that another transaction changes meanwhile has another `ctid`, so a deletion by `ctid` would skip it.
  * The limit is part of the text, because with a parameter the planner expects many rows and reads the whole table for the join.
  */
 const purgeSends = (sql: SqlClient.SqlClient, before: Timestamp, limit: number) =>
-  count(sql`
-    WITH found AS MATERIALIZED (
-      SELECT organization_id, id
-      FROM sends
-      WHERE created_at < ${date(before)} AND status IN ('sent', 'failed')
-      ORDER BY created_at
-      LIMIT ${sql.literal(String(limit))}
-    )
-    DELETE FROM sends send
-    USING found
-    WHERE send.organization_id = found.organization_id AND send.id = found.id
-    RETURNING 1
-  `)
+  Effect.map(
+    counts(sql`
+      WITH found AS MATERIALIZED (
+        SELECT organization_id, id
+        FROM sends
+        WHERE created_at < ${date(before)} AND status IN ('sent', 'failed')
+        ORDER BY created_at
+        LIMIT ${sql.literal(String(limit))}
+      ), removed AS (
+        DELETE FROM sends send
+        USING found
+        WHERE send.organization_id = found.organization_id AND send.id = found.id
+        RETURNING 1
+      )
+      SELECT (SELECT count(*) FROM found)::int AS found, (SELECT count(*) FROM removed)::int AS removed
+    `),
+    Option.getOrThrow
+  )
 
 /** The messages to remove, and their conversations. */
 const found = (sql: SqlClient.SqlClient, before: Timestamp, limit: number) =>
@@ -133,7 +141,8 @@ export const layer = Layer.effect(
     MessageRetentionStore.of({
       purge: Effect.fnUntraced(function*(before, limit) {
         const sends = yield* purgeSends(sql, before, limit)
-        return sends === limit ? sends : sends + (yield* purgeMessages(sql, before, limit - sends))
+        if (sends.found === limit) return sends.removed
+        return sends.removed + (yield* purgeMessages(sql, before, limit - sends.removed))
       })
     })
   )

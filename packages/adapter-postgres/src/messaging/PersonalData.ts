@@ -32,7 +32,10 @@ const namesOf = (sql: SqlClient.SqlClient, organization_id: OrganizationId, cont
     WHERE identity.organization_id = ${organization_id} AND identity.contact_id = ${contact_id}
   `
 
-/** The statements that erase what events, idempotency records, and deliveries contain of a contact. The last two read all rows of the organization. */
+/**
+ * The statements that erase what events, idempotency records, and deliveries contain of a contact. The last two read all
+ * rows of the organization. Like the next one, they lock the rows that commits lock in the same order: by ID.
+ */
 const copiesErased = (sql: SqlClient.SqlClient, organization_id: OrganizationId, contact_id: ContactId) => [
   withoutResources(sql, sql`organization_id = ${organization_id} AND contact_id = ${contact_id}`),
   sql`
@@ -48,12 +51,18 @@ const copiesErased = (sql: SqlClient.SqlClient, organization_id: OrganizationId,
   sql`
     UPDATE webhook_deliveries
     SET response_body = NULL, version = version + 1
-    WHERE organization_id = ${organization_id} AND (response_body IS NOT NULL OR status = 'pending') AND event_id IN (
-      SELECT event.id
-      FROM webhook_events event
-      JOIN (${conversationsOf(sql, organization_id, contact_id)} UNION SELECT ${contact_id}::uuid) named
-        ON position(named.id::text IN event.body) > 0
-      WHERE event.organization_id = ${organization_id}
+    WHERE (organization_id, id) IN (
+      SELECT organization_id, id
+      FROM webhook_deliveries
+      WHERE organization_id = ${organization_id} AND (response_body IS NOT NULL OR status = 'pending') AND event_id IN (
+        SELECT event.id
+        FROM webhook_events event
+        JOIN (${conversationsOf(sql, organization_id, contact_id)} UNION SELECT ${contact_id}::uuid) named
+          ON position(named.id::text IN event.body) > 0
+        WHERE event.organization_id = ${organization_id}
+      )
+      ORDER BY organization_id, id
+      FOR NO KEY UPDATE
     )
   `
 ]
@@ -79,10 +88,16 @@ const callbacksErased = (sql: SqlClient.SqlClient, organization_id: Organization
       WHERE name IS NOT NULL
       GROUP BY channel_type
     )
-    DELETE FROM provider_callbacks callback
-    USING channels channel, people
-    WHERE channel.organization_id = ${organization_id} AND people.channel_type = channel.type
-      AND callback.channel_id = channel.id AND jsonb_exists_any(callback.people, people.ids)
+    DELETE FROM provider_callbacks
+    WHERE id IN (
+      SELECT callback.id
+      FROM provider_callbacks callback
+      JOIN channels channel ON channel.id = callback.channel_id
+      JOIN people ON people.channel_type = channel.type
+      WHERE channel.organization_id = ${organization_id} AND jsonb_exists_any(callback.people, people.ids)
+      ORDER BY callback.id
+      FOR UPDATE OF callback
+    )
   `
 
 /** Layer that exports and erases people in PostgreSQL. */

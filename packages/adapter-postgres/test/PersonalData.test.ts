@@ -1,0 +1,60 @@
+/** The order in which an erasure locks rows: by ID, as commits do, so that the two do not deadlock. */
+import { assert, it } from "@effect/vitest"
+import { layer } from "@messaging-crm/adapter-postgres"
+import * as Fixtures from "@messaging-crm/conformance/Fixtures"
+import * as Changes from "@messaging-crm/core/Changes"
+import { Ids } from "@messaging-crm/core/Ids"
+import { PersonalDataStore } from "@messaging-crm/core/PersonalData"
+import { Effect, Fiber, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import * as Database from "../testing/Database.ts"
+import * as Processes from "./Processes.ts"
+import { waiterFor, whileLocked } from "./Sessions.ts"
+
+/** Stores a callback about a contact, and a delivery of an event about it. */
+const scene = Effect.gen(function*() {
+  const ours = yield* Fixtures.organization
+  const { channel, contact_id } = yield* Fixtures.thread(ours)
+  yield* Fixtures.webhook(ours, { include_resource: true })
+  const body = JSON.stringify({ data: { contact_id } })
+  yield* Fixtures.mustCommit(ours, Changes.raise(yield* Fixtures.newEvent({ body })))
+  const { external_id } = yield* Fixtures.identity(ours, contact_id)
+  yield* Fixtures.callback(channel.id, [external_id])
+  return { ours, contact_id }
+})
+
+const database = Layer.mergeAll(layer, Ids.layer).pipe(Layer.provideMerge(Database.layerAlone))
+
+it.layer(database, { excludeTestServices: true })("an erasure", (it) => {
+  for (const table of ["webhook_deliveries", "provider_callbacks"] as const) {
+    it.effect(`waits for the first of ${table} before it locks the others`, () =>
+      Effect.gen(function*() {
+        const other = yield* Processes.start
+        const sql = yield* SqlClient.SqlClient
+        const { contact_id, ours } = yield* scene
+        // The copy is stored after the original, and its ID is smaller.
+        yield* sql`
+          INSERT INTO ${sql(table)}
+          SELECT (jsonb_populate_record(original, jsonb_build_object('id', '00000000' || substr(id::text, 9)))).*
+          FROM ${sql(table)} original
+        `
+        const rows = yield* sql<{ readonly id: string }>`SELECT id FROM ${sql(table)} ORDER BY id`
+        const [first, second] = rows.map(({ id }) => id)
+        if (first === undefined || second === undefined) return assert.fail("There are no two rows.")
+        const erase = PersonalDataStore.use((store) =>
+          Effect.andThen(store.eraseCopies(ours, contact_id), store.eraseCallbacks(ours, contact_id))
+        )
+        const [erasure, locked] = yield* whileLocked(
+          sql`${sql(table)} WHERE id = ${first}`,
+          Effect.fnUntraced(function*(pid: number) {
+            const erasure = yield* Effect.forkChild(Effect.provide(erase, other))
+            yield* Effect.raceFirst(waiterFor(pid), Fiber.join(erasure))
+            const free = yield* sql`SELECT id FROM ${sql(table)} WHERE id = ${second} FOR UPDATE SKIP LOCKED`
+            return [erasure, free.length === 0] as const
+          })
+        )
+        yield* Fiber.join(erasure)
+        assert.isFalse(locked)
+      }))
+  }
+})
