@@ -2,10 +2,19 @@
 import { assert, it } from "@effect/vitest"
 import * as Fixtures from "@messaging-crm/conformance/Fixtures"
 import * as Changes from "@messaging-crm/core/Changes"
+import { type ContactField, ContactFieldRows, CreateContactField } from "@messaging-crm/core/ContactFields"
 import { ContactRows } from "@messaging-crm/core/Contacts"
-import { AuditRecordId, ContactId, ConversationId, EventId, OrganizationId, TagId } from "@messaging-crm/core/Ids"
+import {
+  AuditRecordId,
+  ContactFieldId,
+  ContactId,
+  ConversationId,
+  EventId,
+  OrganizationId,
+  TagId
+} from "@messaging-crm/core/Ids"
 import { CreateTag, TagRows } from "@messaging-crm/core/Tags"
-import type { ClaimedWork } from "@messaging-crm/core/WorkQueue"
+import { type ClaimedWork, lanes } from "@messaging-crm/core/WorkQueue"
 import { Arbitrary, DateTime, Schema } from "effect"
 import { shapeOf } from "../src/work/BatchedCommit/Compatibility.ts"
 import type { CommitRequest } from "../src/work/Commit/Part.ts"
@@ -35,14 +44,33 @@ const tag = (n: number) => ({
   name_key: `tag ${n}`
 })
 
-/** One row of each part of changes; `n` makes its keys unique. */
-const kinds: { readonly [Part in Exclude<keyof Changes.Changes, "abandon">]-?: (n: number) => Changes.Changes } = {
-  expect: (n) => TagRows.expect({ id: TagId.make(uuid(n)), version: 1 }),
-  insert: (n) => TagRows.insert(tag(n)),
-  update: (n) => ContactRows.update({ id: ContactId.make(uuid(n)), version: 1 }, { city: "Rome" }),
-  remove: (n) => TagRows.remove({ id: TagId.make(uuid(n)) }),
-  aliases: (n) => Changes.aliases({ channel_type: "phone_messaging", name: `${n}`, identity_id: uuid(n) }),
-  touch: (n) =>
+const tag_key = (n: number) => ({ id: TagId.make(uuid(n)), version: 1 })
+const field_key = (n: number) => ({ id: ContactFieldId.make(uuid(n)), version: 1 })
+const contact_key = (n: number) => ({ id: ContactId.make(uuid(n)), version: 1 })
+
+const field = (n: number): ContactField => ({
+  ...CreateContactField.make({ key: `key_${n}`, name: `Field ${n}`, type: "text", options: null }),
+  id: ContactFieldId.make(uuid(n)),
+  created_at: at
+})
+
+type Make = (n: number) => Changes.Changes
+
+/** The variants of each part of changes, of one row each; `n` makes its keys unique. */
+const kinds: {
+  readonly [Part in Exclude<keyof Changes.Changes, "abandon">]-?: readonly [Make, ...ReadonlyArray<Make>]
+} = {
+  expect: [(n) => TagRows.expect(tag_key(n)), (n) => ContactFieldRows.expect(field_key(n))],
+  insert: [(n) => TagRows.insert(tag(n)), (n) => ContactFieldRows.insert(field(n))],
+  update: [
+    (n) => ContactRows.update(contact_key(n), { city: "Rome" }),
+    (n) => ContactRows.update(contact_key(n), { search_text: "rome" }),
+    (n) => ContactRows.update(contact_key(n), { tags: [] }),
+    (n) => TagRows.update(tag_key(n), { color: "blue" })
+  ],
+  remove: [(n) => TagRows.remove(tag_key(n)), (n) => ContactFieldRows.remove(field_key(n))],
+  aliases: [(n) => Changes.aliases({ channel_type: "phone_messaging", name: `${n}`, identity_id: uuid(n) })],
+  touch: [(n) =>
     Changes.touch({
       conversation_id: ConversationId.make(uuid(n)),
       conversation_version: n % 2 === 0 ? 1 : null,
@@ -50,14 +78,32 @@ const kinds: { readonly [Part in Exclude<keyof Changes.Changes, "abandon">]-?: (
       at,
       preview: "Hello",
       last_inbound_at: null
-    }),
-  raise: event,
-  enqueue: (n) => Changes.enqueue({ kind: "send", lane: uuid(n), ref: uuid(n), due_at: at }),
-  throttle: (n) => Changes.throttle({ kind: "send", lane: uuid(n), until: at, cap: 1 }),
-  settle: (n) => Changes.finish(claimed(n)),
-  callback: (n) => ({ callback: uuid(n) }),
-  response: (n) => ({ response: { ...Fixtures.idempotencyRecord, key: `key-${n}` } }),
-  audit: (n) => ({
+    })],
+  raise: [event],
+  enqueue: [
+    (n) => Changes.enqueue({ kind: "send", lane: uuid(n), ref: uuid(n), due_at: at }),
+    (n) => Changes.enqueue({ kind: "webhook_replay", lane: uuid(n), ref: uuid(n), due_at: at })
+  ],
+  throttle: [
+    (n) => Changes.throttle({ kind: "send", lane: uuid(n), until: at, cap: 1 }),
+    (n) => Changes.throttle({ kind: "send", lane: uuid(n), until: null, cap: lanes.send.cap })
+  ],
+  settle: [
+    (n) => Changes.finish(claimed(n)),
+    (n) => Changes.finish({ ...claimed(n), kind: "webhook_delivery" }),
+    ...(["finish_if_leased", "keep", "release"] as const).map((outcome): Make => (n) =>
+      Changes.settle({ claimed: claimed(n), outcome })
+    ),
+    ...(["defect", "postpone"] as const).map((outcome): Make => (n) =>
+      Changes.settle({ claimed: claimed(n), outcome, due_at: at })
+    )
+  ],
+  callback: [(n) => ({ callback: uuid(n) })],
+  response: [
+    (n) => ({ response: { ...Fixtures.idempotencyRecord, key: `key-${n}` } }),
+    (n) => ({ response: { ...Fixtures.idempotencyRecord, key: `key-${n}`, status: null, body: null } })
+  ],
+  audit: [(n) => ({
     audit: {
       id: AuditRecordId.make(uuid(n)),
       at,
@@ -67,7 +113,7 @@ const kinds: { readonly [Part in Exclude<keyof Changes.Changes, "abandon">]-?: (
       member_id: null,
       request_id: null
     }
-  })
+  })]
 }
 
 /** The parts of which changes can have several rows without another shape. */
@@ -76,46 +122,62 @@ const several = new Set(["expect", "update", "remove", "aliases", "raise", "enqu
 const integer = (minimum: number, maximum: number) =>
   Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum, maximum })))
 
-const parts = Arbitrary.array(
-  Arbitrary.all({ part: integer(0, Object.keys(kinds).length - 1), rows: integer(1, 3) }),
-  { maxLength: 5 }
-)
+/** A part, the variant of each of its rows, and those of another request. */
+const choice = Arbitrary.all({
+  part: integer(0, Object.keys(kinds).length - 1),
+  rows: Arbitrary.array(integer(0, 9), { minLength: 1, maxLength: 3 }),
+  other: Arbitrary.array(integer(0, 9), { minLength: 1, maxLength: 3 })
+})
 
 /** Makes a request with the chosen parts. Every part is chosen once, whatever the number of its rows. */
 const requestOf = (
-  chosen: ReadonlyArray<{ readonly part: number; readonly rows: number }>,
-  first: number
+  chosen: ReadonlyArray<{ readonly part: number; readonly rows: ReadonlyArray<number> }>,
+  first: number,
+  isSubscribed = false
 ): CommitRequest => {
   let next = first
   const rows = new Map(chosen.map(({ part, rows }) => [part, rows]))
-  const changes = Array.from(rows).flatMap(([part, count]) => {
+  const changes = Array.from(rows).flatMap(([part, variants]) => {
     const entry = Object.entries(kinds)[part]
     if (entry === undefined) return []
-    const [name, make] = entry
-    return Array.from({ length: several.has(name) ? count : 1 }, () => make(next++))
+    const [name, makes] = entry
+    return variants.slice(0, several.has(name) ? variants.length : 1)
+      .map((variant) => (makes[variant % makes.length] ?? makes[0])(next++))
   })
-  return {
-    organization_id: OrganizationId.make(uuid(1)),
-    changes: Changes.all(...changes),
-    isSubscribed: false,
-    trace: null
-  }
+  return { organization_id: OrganizationId.make(uuid(1)), changes: Changes.all(...changes), isSubscribed, trace: null }
 }
 
-it.prop("commits of one shape have one text, together and alone, whatever the number of their rows", {
-  parts,
-  counts: Arbitrary.array(integer(1, 3), { minLength: 5, maxLength: 5 })
-}, ({ counts, parts: chosen }) => {
-  const one = requestOf(chosen, 100)
-  const other = requestOf(chosen.map(({ part }, index) => ({ part, rows: counts[index] ?? 1 })), 200)
-  assert.strictEqual(shapeOf(one), shapeOf(other))
-  const text = (...requests: Parameters<typeof statementOf>[0]) => statementOf(requests, null).text
-  assert.strictEqual(text(one), text(other))
-  assert.strictEqual(text(one, other), text(one))
-}, { arbitrary: { runs: 300 } })
+const textOf = (...requests: Parameters<typeof statementOf>[0]) => statementOf(requests, null).text
+
+/** Asserts that two requests of one shape have one text, together and alone. */
+const assertOneText = (one: CommitRequest, other: CommitRequest) => {
+  if (shapeOf(one) !== shapeOf(other)) return
+  assert.strictEqual(textOf(one), textOf(other))
+  assert.strictEqual(textOf(one, other), textOf(one))
+}
+
+it("commits with one part, of any two variants, have one text if they have one shape", () => {
+  for (const [part, makes] of Object.values(kinds).entries()) {
+    const requests = makes.map((_, variant) => (first: number) => requestOf([{ part, rows: [variant] }], first))
+    for (const one of requests) for (const other of requests) assertOneText(one(100), other(200))
+  }
+})
+
+it.prop("commits of one shape have one text, whatever the number and the variants of their rows", {
+  isSubscribed: Arbitrary.schema(Schema.Boolean),
+  parts: Arbitrary.array(choice, { maxLength: 5 })
+}, ({ isSubscribed, parts: chosen }) => {
+  const one = requestOf(chosen, 100, isSubscribed)
+  const others = chosen.map(({ other, part }) => ({ part, rows: other }))
+  assertOneText(one, requestOf(others, 200, isSubscribed))
+  const same = chosen.map(({ part, rows: [first = 0] }) => ({ part, rows: [first] }))
+  const more = same.map(({ part, rows }) => ({ part, rows: [...rows, ...rows] }))
+  assert.strictEqual(shapeOf(requestOf(same, 300)), shapeOf(requestOf(more, 400)))
+  assertOneText(requestOf(same, 300), requestOf(more, 400))
+}, { arbitrary: { runs: 500 } })
 
 it("every part of changes that is added or left out changes the shape or the text", () => {
-  const whole = requestOf(Object.keys(kinds).map((_, part) => ({ part, rows: 1 })), 100)
+  const whole = requestOf(Object.keys(kinds).map((_, part) => ({ part, rows: [0] })), 100)
   for (const part of Object.keys(kinds) as ReadonlyArray<keyof typeof kinds>) {
     const { [part]: _, ...changes } = whole.changes
     const without = { ...whole, changes }

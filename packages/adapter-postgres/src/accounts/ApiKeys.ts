@@ -16,7 +16,7 @@ const Row = Schema.Struct({
 const LoadedRow = Schema.Struct({ ...Row.fields, version: Schema.Int })
 
 const keys = rows(Row)
-const loaded = rows(LoadedRow)
+const loadedKeys = rows(LoadedRow)
 const key = first(LoadedRow)
 
 /** Layer that keeps API keys and their request counts in PostgreSQL. */
@@ -52,7 +52,7 @@ export const layer = Layer.effect(
           WHERE organization_id = ${organization_id} AND id = ${id}
         `),
       heldBy: (organization_id, member_id) =>
-        loaded(sql`
+        loadedKeys(sql`
           SELECT ${columns}, version
           FROM api_keys
           WHERE organization_id = ${organization_id} AND created_by = ${member_id} AND revoked_at IS NULL

@@ -44,34 +44,34 @@ const makeWindows = () => {
 }
 
 /** Where requests are counted. After a pause in this process, the database is on trial until it counts one. */
-type Place = "database" | "process" | "database, on trial"
+type Counter = "database" | "process" | "database, on trial"
 
-/** Makes the place where requests are counted, which logs when this process begins and ends to count them. */
-const makePlace = () => {
-  let place: Place = "database"
+/** Makes the state of where requests are counted. It logs when this process begins and ends to count them. */
+const makeCounter = () => {
+  let counter: Counter = "database"
   /** When the database is tried again; null until its clock is known. */
   let tries_at: Timestamp | null = null
   return {
-    current: () => place,
+    current: () => counter,
     /** Counts in this process, because the database rejected a count. */
     leaveDatabase: Effect.suspend(() => {
-      const begins = place === "database"
-      place = "process"
+      const begins = counter === "database"
+      counter = "process"
       return begins
         ? Effect.logWarning("The database rejects writes: requests are counted in this process")
         : Effect.void
     }),
     tryDatabaseIfDue: (now: Timestamp) => {
-      if (place !== "process") return
+      if (counter !== "process") return
       tries_at ??= DateTime.add(now, { seconds: pause_seconds })
       if (DateTime.isLessThan(now, tries_at)) return
-      place = "database, on trial"
+      counter = "database, on trial"
       tries_at = null
     },
     /** Counts in the database again, if it is on trial. */
     returnToDatabase: Effect.suspend(() => {
-      if (place !== "database, on trial") return Effect.void
-      place = "database"
+      if (counter !== "database, on trial") return Effect.void
+      counter = "database"
       return Effect.logInfo("The database accepts writes again: requests are counted in the database")
     })
   }
@@ -80,13 +80,13 @@ const makePlace = () => {
 /** Returns `count`, but with the windows of this process while the database rejects it. Then `find` finds the key. */
 export const orLocally = <Row extends Metered>(count: Lookup<Row>, find: Lookup<Row>): Lookup<Row> => {
   const countHere = makeWindows()
-  const place = makePlace()
+  const counter = makeCounter()
 
   const findAndCount = (presented: Presented) =>
     Effect.map(
       find(presented),
       Option.map((found) => {
-        place.tryDatabaseIfDue(found.now)
+        counter.tryDatabaseIfDue(found.now)
         return countHere(found, presented.limit)
       })
     )
@@ -94,17 +94,17 @@ export const orLocally = <Row extends Metered>(count: Lookup<Row>, find: Lookup<
   const orHere = (counted: ReturnType<Lookup<Row>>, presented: Presented) =>
     Effect.catchCause(counted, (cause) =>
       isRejection(Cause.squash(cause))
-        ? Effect.andThen(place.leaveDatabase, findAndCount(presented))
+        ? Effect.andThen(counter.leaveDatabase, findAndCount(presented))
         : Effect.failCause(cause))
 
   return (presented) =>
     Effect.suspend(() => {
-      if (place.current() === "process") return findAndCount(presented)
+      if (counter.current() === "process") return findAndCount(presented)
       const counted = count(presented)
-      if (place.current() === "database") return orHere(counted, presented)
+      if (counter.current() === "database") return orHere(counted, presented)
       // An unknown key is not counted, so it does not show that the database accepts writes.
       return orHere(
-        Effect.tap(counted, (found) => Option.isSome(found) ? place.returnToDatabase : Effect.void),
+        Effect.tap(counted, (found) => Option.isSome(found) ? counter.returnToDatabase : Effect.void),
         presented
       )
     })

@@ -10,10 +10,12 @@ const Columns = Schema.Struct({ ...ChannelAccount.fields, token_set_at: At, seal
 
 const account = first(Schema.Struct({ ...Columns.fields, version: Schema.Int }))
 const Owned = Schema.Struct({ ...Columns.fields, organization_id: OrganizationId })
-const [owned, ownedRows] = [first(Owned), rows(Owned)]
-const sealed = rows(Schema.Struct({ organization_id: OrganizationId, id: ChannelId, sealed_secret: Schema.String }))
+const [ownedAccount, ownedAccounts] = [first(Owned), rows(Owned)]
+const sealedTokens = rows(
+  Schema.Struct({ organization_id: OrganizationId, id: ChannelId, sealed_secret: Schema.String })
+)
 
-const located = Effect.map(
+const separateOwner = Effect.map(
   Option.map(({ organization_id, ...account }: typeof Owned.Type) => ({ organization_id, account }))
 )
 
@@ -24,7 +26,7 @@ const makeLookups = (sql: SqlClient.SqlClient) => {
     byChannel: StatementBatcher.makeByKey(sql, {
       key: { channel_id: "uuid" },
       select: `SELECT ${ownedColumns} FROM channel_accounts account WHERE account.channel_id = key.channel_id`,
-      decode: ownedRows
+      decode: ownedAccounts
     }),
     byAccount: StatementBatcher.makeByKey(sql, {
       key: { type: "text", account_id: "text" },
@@ -32,7 +34,7 @@ const makeLookups = (sql: SqlClient.SqlClient) => {
         SELECT ${ownedColumns}
         FROM channel_accounts account
         WHERE account.channel_type = key.type AND account.account_id = key.account_id`,
-      decode: ownedRows
+      decode: ownedAccounts
     })
   }
 }
@@ -51,10 +53,10 @@ export const layer = Layer.effect(
           FROM channel_accounts
           WHERE organization_id = ${organization_id} AND channel_id = ${channel_id}
         `),
-      locate: (channel_id) => located(lookups.byChannel({ channel_id })),
-      locateByAccount: (type, account_id) => located(lookups.byAccount({ type, account_id })),
+      locate: (channel_id) => separateOwner(lookups.byChannel({ channel_id })),
+      locateByAccount: (type, account_id) => separateOwner(lookups.byAccount({ type, account_id })),
       locateByBusinessAccount: (id) =>
-        located(owned(sql`
+        separateOwner(ownedAccount(sql`
           SELECT ${columns}, organization_id
           FROM channel_accounts
           WHERE business_account_id = ${id}
@@ -62,7 +64,7 @@ export const layer = Layer.effect(
           LIMIT 1
         `)),
       sealedOtherwise: (prefix, after, limit) =>
-        sealed(sql`
+        sealedTokens(sql`
           SELECT organization_id, channel_id AS id, sealed_token AS sealed_secret
           FROM channel_accounts
           WHERE NOT starts_with(sealed_token, ${prefix})

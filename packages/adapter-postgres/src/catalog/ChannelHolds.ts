@@ -9,7 +9,7 @@ const Columns = Schema.Struct({ ...ChannelHold.fields, held_at: At, until: Optio
 
 const holds = rows(Columns)
 const hold = first(Schema.Struct({ ...Columns.fields, version: Schema.Int }))
-const counted = rows(Schema.Struct({ reason: FailureReason, count: Schema.Int }))
+const failureCounts = rows(Schema.Struct({ reason: FailureReason, count: Schema.Int }))
 
 /** Layer that reads holds of channels in PostgreSQL. */
 export const layer = Layer.effect(
@@ -31,7 +31,7 @@ export const layer = Layer.effect(
           WHERE organization_id = ${organization_id}
           ORDER BY held_at, channel_id
         `),
-      countPaused: counted(sql`
+      countPaused: failureCounts(sql`
         SELECT reason, count(*)::int AS count
         FROM channel_holds
         WHERE until IS NULL

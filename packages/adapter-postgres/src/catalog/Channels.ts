@@ -9,7 +9,7 @@ const Row = Schema.Struct({ ...Channel.fields, connected_at: At })
 
 const channels = rows(Row)
 const channel = first(Row)
-const located = first(Schema.Struct({ ...Row.fields, organization_id: OrganizationId }))
+const ownedChannel = first(Schema.Struct({ ...Row.fields, organization_id: OrganizationId }))
 
 /** Layer that reads channels in PostgreSQL. */
 export const layer = Layer.effect(
@@ -33,7 +33,7 @@ export const layer = Layer.effect(
         `),
       locate: (id) =>
         Effect.map(
-          located(sql`
+          ownedChannel(sql`
             SELECT ${columns}, organization_id
             FROM channels
             WHERE id = ${id}

@@ -159,14 +159,14 @@ const newestOf = (sql: SqlClient.SqlClient, selected: Selected): Statement.State
 }
 
 /** Returns the source of a page that is `indexed` or `exact`: each `contact` that passes all filters. */
-const matching = (sql: SqlClient.SqlClient, selected: Selected): Statement.Fragment => {
+const filterSource = (sql: SqlClient.SqlClient, selected: Selected): Statement.Fragment => {
   const { match, organization_id } = selected
   return sql`${candidates(sql, organization_id, match)} contact
     WHERE contact.organization_id = ${organization_id} AND ${passes(sql, match)} AND ${isOnPage(sql, selected)}`
 }
 
 /** Returns the source of a page that must be searched for. */
-const found = (sql: SqlClient.SqlClient, selected: Selected): Statement.Fragment => {
+const searchSource = (sql: SqlClient.SqlClient, selected: Selected): Statement.Fragment => {
   const { match: { channel, lifecycle_stage, owner_user_id, search_terms, tag_id }, organization_id, page } = selected
   const { at, id } = startOf(page)
   // A search returns the newest `updated_at` first, so a page begins with the contacts that were updated since the given time.
@@ -199,11 +199,11 @@ export const read = <Row>(
   page: PageRequest
 ): Effect.Effect<ReadonlyArray<Row>, SqlError.SqlError> => {
   const selected = { ...plan, columns, organization_id, page }
-  const search = () => rows(pageFrom(sql, selected, found(sql, selected)))
+  const search = () => rows(pageFrom(sql, selected, searchSource(sql, selected)))
   switch (plan.way) {
     case "indexed":
     case "exact":
-      return rows(pageFrom(sql, selected, matching(sql, selected)))
+      return rows(pageFrom(sql, selected, filterSource(sql, selected)))
     case "newest_first":
       return Effect.flatMap(
         rows(newestOf(sql, selected)),

@@ -21,8 +21,8 @@ const LoadedRow = Schema.Struct({ ...Row.fields, version: Schema.Int })
 const contacts = rows(Row)
 const list = selection(Row, (column) => column === "tags" ? "contact.tags::text" : `contact.${column}`)
 const loadedRows = rows(LoadedRow)
-const matched = rows(Schema.Struct({ ...LoadedRow.fields, is_ambiguous: Schema.Boolean }))
-const inserted = rows(Schema.Struct({ id: ContactId }))
+const matches = rows(Schema.Struct({ ...LoadedRow.fields, is_ambiguous: Schema.Boolean }))
+const insertedIds = rows(Schema.Struct({ id: ContactId }))
 
 /** The columns of an identity and its contact, found by a network ID. */
 export const Known = Schema.Struct({
@@ -40,7 +40,7 @@ export const known_columns = `
   jsonb_build_object('id', contact.id, 'first_name', contact.first_name, 'last_name', contact.last_name,
     'identities', contact.identities, 'version', contact.version) AS contact`
 
-const known = rows(Known)
+const knownIdentities = rows(Known)
 
 /** Every column of a contact. Its identities and tags are copies, so that lists need no query per row. */
 const insertable = Object.keys(Contact.fields)
@@ -55,7 +55,7 @@ const makeMatchers = (sql: SqlClient.SqlClient) => {
       select: `
         SELECT ${list.columns}, contact.version, EXISTS (SELECT ${same} OFFSET 1) AS is_ambiguous ${same}
         ORDER BY contact.updated_at DESC, contact.id DESC`,
-      decode: matched
+      decode: matches
     })
   }
   return { email_key: matchBy("email_key"), primary_phone: matchBy("primary_phone") }
@@ -79,7 +79,7 @@ const insertNewInto =
     const audits = records.map((record) => ({ ...record, organization_id }))
     const columns = sql.literal([...insertable, "search_text", "email_key"].join(", "))
     return Effect.map(
-      inserted(sql`
+      insertedIds(sql`
       WITH inserted AS (
         INSERT INTO contacts (organization_id, ${columns})
         SELECT ${organization_id}::uuid, ${columns}
@@ -121,7 +121,7 @@ export const layer = Layer.effect(
       load: (organization_id, id) => load({ organization_id, id }),
       list: yield* makeList(sql),
       identify: (organization_id, channel_type, network_ids) =>
-        known(sql`
+        knownIdentities(sql`
           SELECT ${sql.literal(known_columns)}
           FROM identity_names identity_name
           JOIN identities identity ON identity.organization_id = identity_name.organization_id

@@ -7,7 +7,7 @@ import { makeCommitOrTransactionClient } from "../database/CommitConnections.ts"
 import { first, rows, run } from "../database/Rows.ts"
 import * as StatementBatcher from "../database/StatementBatcher.ts"
 
-const claimed = rows(Schema.Struct({
+const claimedCallbacks = rows(Schema.Struct({
   id: Schema.String,
   source: Schema.String,
   channel_id: Schema.NullOr(ChannelId),
@@ -81,7 +81,7 @@ const makeClaim = Effect.gen(function*() {
 
   const claim: CallbackStore["Service"]["claim"] = Effect.fnUntraced(function*({ lease_until, limit, now, token }) {
     const client = yield* claiming
-    const found = yield* claimed(client`
+    const found = yield* claimedCallbacks(client`
       SELECT id, source, channel_id, body, received_at, attempt, token, served
       FROM claim_callbacks(${served}, ${limit}, ${date(now)}, ${date(lease_until)}, ${token})
     `)

@@ -36,7 +36,7 @@ const purgeSends = (sql: SqlClient.SqlClient, before: Timestamp, limit: number) 
   )
 
 /** The messages to remove, and their conversations. */
-const found = (sql: SqlClient.SqlClient, before: Timestamp, limit: number) =>
+const findMessages = (sql: SqlClient.SqlClient, before: Timestamp, limit: number) =>
   sql`
     found AS MATERIALIZED (
       SELECT organization_id, conversation_id, id, channel_id, provider_message_id, (media ->> 'id')::uuid AS media_id
@@ -53,7 +53,7 @@ const found = (sql: SqlClient.SqlClient, before: Timestamp, limit: number) =>
   `
 
 /** Locks on all rows that the statement changes, in the order of `lock_order`, as `LockOrder.test.ts` checks. */
-const locks = (sql: SqlClient.SqlClient, before: Timestamp) =>
+const lockRows = (sql: SqlClient.SqlClient, before: Timestamp) =>
   sql`
     provider_ids AS MATERIALIZED (
       SELECT provider_message.organization_id, provider_message.channel_id, provider_message.provider_message_id
@@ -92,7 +92,7 @@ const locks = (sql: SqlClient.SqlClient, before: Timestamp) =>
   `
 
 /** The changes in addition to the deletion of the messages. */
-const removals = (sql: SqlClient.SqlClient, before: Timestamp) =>
+const removeRest = (sql: SqlClient.SqlClient, before: Timestamp) =>
   sql`
     files AS (
       DELETE FROM media file
@@ -126,7 +126,7 @@ const removals = (sql: SqlClient.SqlClient, before: Timestamp) =>
  */
 const purgeMessages = (sql: SqlClient.SqlClient, before: Timestamp, limit: number) =>
   count(sql`
-    WITH ${found(sql, before, limit)}, ${locks(sql, before)}, ${removals(sql, before)}
+    WITH ${findMessages(sql, before, limit)}, ${lockRows(sql, before)}, ${removeRest(sql, before)}
     DELETE FROM messages message
     USING locked
     WHERE message.organization_id = locked.organization_id AND message.conversation_id = locked.conversation_id

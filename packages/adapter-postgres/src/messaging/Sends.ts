@@ -29,7 +29,7 @@ const columns = Object.keys(SendRow.fields)
 
 const list = selection(Schema.Struct({ ...Send.fields, created_at: At }), (column) => `send.${column}`)
 
-const outgoing = rows(Schema.Struct({
+const outgoingSends = rows(Schema.Struct({
   ...SendRow.fields,
   channel: Channel,
   hold: Schema.NullOr(Schema.Struct({ ...ChannelHold.fields, version: Schema.Int })),
@@ -42,7 +42,7 @@ const outgoing = rows(Schema.Struct({
  * Returns the condition of the partial index that contains the sends in a status. The status implies the condition. No
  * index has the status itself, because it changes twice.
  */
-const groupOf = (status: Send["status"]): string => {
+const indexConditionOf = (status: Send["status"]): string => {
   switch (status) {
     case "sent":
       return "true"
@@ -63,7 +63,7 @@ const isOnPage = (
   const { at, id } = startOf(page)
   return sql.and([
     sql`send.organization_id = ${organization_id}`,
-    ...(status === null ? [] : [sql`send.status = ${status}`, sql.literal(groupOf(status))]),
+    ...(status === null ? [] : [sql`send.status = ${status}`, sql.literal(indexConditionOf(status))]),
     ...(conversation_id === null ? [] : [sql`send.conversation_id = ${conversation_id}`]),
     ...(created_since === null ? [] : [sql`send.created_at >= ${date(created_since)}`]),
     sql`(send.created_at, send.id) < (${at}::timestamptz, ${id}::uuid)`
@@ -86,7 +86,7 @@ const makeLoad = (sql: SqlClient.SqlClient) =>
       LEFT JOIN channel_holds hold ON hold.organization_id = send.organization_id AND hold.channel_id = send.channel_id
       LEFT JOIN members member ON member.organization_id = send.organization_id AND member.id = send.member_id
       WHERE send.organization_id = key.organization_id AND send.id = key.id`,
-    decode: outgoing
+    decode: outgoingSends
   })
 
 /** Layer that reads sends in PostgreSQL. */

@@ -8,8 +8,8 @@ import { purge, rows } from "../database/Rows.ts"
 const Listed = Schema.Struct({ id: EventId, type: AnyEventType, body: Schema.String, created_at: At })
 const Stored = Schema.Struct({ ...Listed.fields, full_body: Schema.NullOr(Schema.String) })
 
-const listed = rows(Listed)
-const stored = rows(Stored)
+const listedEvents = rows(Listed)
+const storedEvents = rows(Stored)
 
 /** Removes the resources of events, whose rows are locked by ID, so that two removals do not deadlock. */
 export const withoutResources = (sql: SqlClient.SqlClient, condition: Statement.Fragment) =>
@@ -60,14 +60,14 @@ export const layer = Layer.effect(
           sql`(webhook_events.type, created_at, id) < (wanted.type, ${at}::timestamptz, ${id}::uuid)`,
           sql`(webhook_events.type, created_at) >= (wanted.type, ${first}::timestamptz)`
         ])
-        return listed(selectBetween(sql, Listed, organization_id, types, bounds, ["DESC", page.size]))
+        return listedEvents(selectBetween(sql, Listed, organization_id, types, bounds, ["DESC", page.size]))
       },
       next: (organization_id, { types, until }, { after: { at, id }, size }) => {
         const bounds = sql.and([
           sql`(webhook_events.type, created_at, id) > (wanted.type, ${date(at)}::timestamptz, ${id}::uuid)`,
           sql`(webhook_events.type, created_at) < (wanted.type, ${date(until)}::timestamptz)`
         ])
-        return stored(selectBetween(sql, Stored, organization_id, types, bounds, ["ASC", size]))
+        return storedEvents(selectBetween(sql, Stored, organization_id, types, bounds, ["ASC", size]))
       },
       purge: purge(sql, "webhook_events", "created_at")
     })

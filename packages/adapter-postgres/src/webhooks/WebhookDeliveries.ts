@@ -29,7 +29,7 @@ const Outgoing = Schema.Struct({
   })
 })
 
-const outgoing = rows(Outgoing)
+const outgoingDeliveries = rows(Outgoing)
 
 const claimedDeliveries = rows(Schema.Struct({
   ...Item.fields,
@@ -80,7 +80,7 @@ export const layer = Layer.effect(
         JOIN webhook_events event ON event.organization_id = delivery.organization_id AND event.id = delivery.event_id
         JOIN webhooks webhook ON webhook.organization_id = delivery.organization_id AND webhook.id = delivery.webhook_id
         WHERE delivery.organization_id = key.organization_id AND delivery.id = key.id`,
-      decode: outgoing
+      decode: outgoingDeliveries
     })
 
     return WebhookDeliveryStore.of({

@@ -15,8 +15,10 @@ const webhook = first(Schema.Struct({
   first_failure_at: OptionalAt,
   version: Schema.Int
 }))
-const counted = first(Schema.Struct({ count: Schema.Int }))
-const sealed = rows(Schema.Struct({ organization_id: OrganizationId, id: WebhookId, sealed_secret: Schema.String }))
+const webhookCount = first(Schema.Struct({ count: Schema.Int }))
+const sealedSecrets = rows(
+  Schema.Struct({ organization_id: OrganizationId, id: WebhookId, sealed_secret: Schema.String })
+)
 
 /** Layer that reads webhooks in PostgreSQL. */
 export const layer = Layer.effect(
@@ -41,7 +43,7 @@ export const layer = Layer.effect(
         `),
       countActive: (organization_id) =>
         Effect.map(
-          counted(sql`
+          webhookCount(sql`
             SELECT count(*)::int AS count
             FROM webhooks
             WHERE organization_id = ${organization_id} AND status = 'active'
@@ -49,7 +51,7 @@ export const layer = Layer.effect(
           Option.match({ onNone: () => 0, onSome: ({ count }) => count })
         ),
       sealedOtherwise: (prefix, after, limit) =>
-        sealed(sql`
+        sealedSecrets(sql`
           SELECT organization_id, id, sealed_secret
           FROM webhooks
           WHERE status = 'active'

@@ -17,7 +17,7 @@ export interface Pending {
   /** Whether its caller was interrupted, and its response is still expected. */
   abandoned: boolean
   /** The index among the pending statements. */
-  place: number
+  index: number
 }
 
 /**
@@ -62,7 +62,7 @@ export class Watchdog {
       checks_max,
       bytes_written: this.count("bytesWritten"),
       abandoned: false,
-      place: this.pending.length
+      index: this.pending.length
     }
     this.pending.push(statement)
     return statement
@@ -74,13 +74,13 @@ export class Watchdog {
     else statement.abandoned = true
   }
 
-  /** Removes a statement, unless the connection was closed meanwhile. The last one takes its place. */
+  /** Removes a statement, unless the connection was closed meanwhile. The last one takes its index. */
   private forget(statement: Pending): void {
-    if (this.pending[statement.place] !== statement) return
+    if (this.pending[statement.index] !== statement) return
     const last = this.pending.pop()
     if (last === undefined || last === statement) return
-    this.pending[statement.place] = last
-    last.place = statement.place
+    this.pending[statement.index] = last
+    last.index = statement.index
   }
 
   reserve(): void {

@@ -35,7 +35,7 @@ const shapes: { readonly [Part in Exclude<keyof Changes, "abandon">]-?: (changes
   aliases: ({ aliases }) => hasAny(aliases),
   raise: ({ raise }) => hasAny(raise),
   enqueue: ({ enqueue }) => hasAny(enqueue),
-  throttle: ({ throttle }) => hasAny(throttle)
+  throttle: ({ throttle = [] }) => Lanes.shapeOf(throttle)
 }
 
 const shapesInOrder = Object.values(shapes)

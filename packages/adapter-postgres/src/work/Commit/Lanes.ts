@@ -39,6 +39,10 @@ const changeOfThrottle = ({ cap, kind, lane, organization_id, until }: Owned<Thr
   paused_until: until
 })
 
+/** Returns what distinguishes statements that throttle lanes: only a throttled lane is inserted. */
+export const shapeOf = (throttles: ReadonlyArray<Throttle>): string =>
+  throttles.length === 0 ? "" : String(throttles.some(isThrottled))
+
 /** The changes of the lanes of inserted work, in addition to others. */
 const of_inserted_work = `
       UNION ALL

@@ -123,7 +123,7 @@ const insertingParts = (values: Values, { insert }: Merged): ReadonlyArray<Part>
     ]
   })
 
-/** Returns the parts of the changes, in the order in which they lock rows. */
+/** Returns the parts of the changes. Those with the same `failure` are in the order in which they lock rows. */
 const partsOf = (values: Values, requests: CommitRequests): ReadonlyArray<Part> => {
   const all = merged(requests)
   const [first] = requests
