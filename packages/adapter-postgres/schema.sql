@@ -633,16 +633,11 @@ CREATE TABLE write_probes (
 )
 WITH (fillfactor=50);
 
-CREATE OR REPLACE FUNCTION claim_callbacks(served_before uuid, most integer, at timestamp with time zone, lease_end timestamp with time zone, claim uuid)
- RETURNS TABLE(id uuid, source text, channel_id uuid, body bytea, received_at timestamp with time zone, attempt integer, token uuid, served uuid)
- LANGUAGE plpgsql
+CREATE OR REPLACE FUNCTION callback_turns(served_before uuid, most integer, at timestamp with time zone)
+ RETURNS TABLE(id uuid, ordinal bigint)
+ LANGUAGE sql
+ STABLE
 AS $function$
-#variable_conflict use_column
-BEGIN
-  RETURN QUERY
-  -- `ring` visits the organizations in the order of their ids, beginning after the one served last, and wraps around once. It
-  -- stops when `turns` has enough. `first` is materialized, because a scan from the start of the index passes the dead
-  -- entries of finished bodies.
   WITH RECURSIVE first AS MATERIALIZED (
     SELECT organization_id AS id, due_at
     FROM provider_callbacks
@@ -665,11 +660,22 @@ BEGIN
       SELECT id, due_at FROM first
       LIMIT 1
     ) next
-  ), turns AS (
-    SELECT id, row_number() OVER () AS place
-    FROM ring
-    WHERE due_at <= at
-    LIMIT most
+  )
+  SELECT id, row_number() OVER ()
+  FROM ring
+  WHERE due_at <= at
+  LIMIT most
+$function$;
+
+CREATE OR REPLACE FUNCTION claim_callbacks(served_before uuid, most integer, at timestamp with time zone, lease_end timestamp with time zone, claim uuid)
+ RETURNS TABLE(id uuid, source text, channel_id uuid, body bytea, received_at timestamp with time zone, attempt integer, token uuid, served uuid)
+ LANGUAGE plpgsql
+AS $function$
+#variable_conflict use_column
+BEGIN
+  RETURN QUERY
+  WITH turns AS (
+    SELECT id, ordinal FROM callback_turns(served_before, most, at)
   ), due AS (
     SELECT
       callback.row,
@@ -694,7 +700,7 @@ BEGIN
     RETURNING *
   )
   SELECT taken.id, taken.source, taken.channel_id, taken.body, taken.received_at, taken.attempt, taken.token,
-    (SELECT id FROM turns ORDER BY place DESC LIMIT 1) AS served
+    (SELECT id FROM turns ORDER BY ordinal DESC LIMIT 1) AS served
   FROM taken
   JOIN due ON due.id = taken.id
   ORDER BY due.turn, due.due_at, taken.id;

@@ -9,11 +9,9 @@ import { SendMessage, Sends } from "@messaging-crm/core/Sends"
 import { TagRows } from "@messaging-crm/core/Tags"
 import { Array, Context, DateTime, Effect, Fiber } from "effect"
 import { SqlClient } from "effect/sql"
-import { actor, conflictCount, loadContact } from "./CommitScene.ts"
+import { actor, conflictCount, loadContact, unbounded } from "./CommitScene.ts"
 import * as Processes from "./Processes.ts"
 import { waiterFor, whileHeld, whileLocked } from "./Sessions.ts"
-
-const unbounded = { concurrency: "unbounded" } as const
 
 it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
   it.effect("commits all updates of 50 concurrent writers of one contact", () =>

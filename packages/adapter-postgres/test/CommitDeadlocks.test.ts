@@ -11,9 +11,8 @@ import { Deferred, Effect, Exit, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import * as Database from "../testing/Database.ts"
 import * as Lanes from "../testing/Lanes.ts"
+import { unbounded } from "./CommitScene.ts"
 import * as Processes from "./Processes.ts"
-
-const unbounded = { concurrency: "unbounded" } as const
 
 const database = Layer.mergeAll(layer, Ids.layer).pipe(Layer.provideMerge(Database.layerAlone))
 

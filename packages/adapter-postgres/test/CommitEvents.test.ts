@@ -4,10 +4,8 @@ import * as Fixtures from "@messaging-crm/conformance/Fixtures"
 import { Contacts, UpdateContact } from "@messaging-crm/core/Contacts"
 import { WebhookDeliveryStore } from "@messaging-crm/core/WebhookDeliveries"
 import { Array, Context, Effect, Option } from "effect"
-import { actor } from "./CommitScene.ts"
+import { actor, unbounded } from "./CommitScene.ts"
 import * as Processes from "./Processes.ts"
-
-const unbounded = { concurrency: "unbounded" } as const
 
 it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
   it.effect("delivers every event to webhooks that exist at its commit, among commits of organizations without webhooks", () =>

@@ -9,11 +9,9 @@ import { TagId } from "@messaging-crm/core/Ids"
 import { TagRows, TagStore } from "@messaging-crm/core/Tags"
 import { Array, Context, Effect, Exit, Fiber, Option } from "effect"
 import { SqlClient } from "effect/sql"
-import { actor, conflictCount, loadContact } from "./CommitScene.ts"
+import { actor, conflictCount, loadContact, unbounded } from "./CommitScene.ts"
 import * as Processes from "./Processes.ts"
 import { breakOff, waiterFor, whileHeld } from "./Sessions.ts"
-
-const unbounded = { concurrency: "unbounded" } as const
 
 it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
   it.effect("is decided again after a deadlock or a failed serialization", () =>

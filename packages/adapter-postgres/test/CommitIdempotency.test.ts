@@ -7,11 +7,9 @@ import { CreateTag, Tags, TagStore } from "@messaging-crm/core/Tags"
 import { CreateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
 import { Array, Context, Effect, Exit, Fiber } from "effect"
 import { SqlClient } from "effect/sql"
-import { actor, loadContact } from "./CommitScene.ts"
+import { actor, loadContact, unbounded } from "./CommitScene.ts"
 import * as Processes from "./Processes.ts"
 import { waiterFor, whileHeld } from "./Sessions.ts"
-
-const unbounded = { concurrency: "unbounded" } as const
 
 const encode = (response: unknown) =>
   Effect.succeed({ status: 200, body: new TextEncoder().encode(JSON.stringify(response)) })

@@ -13,3 +13,5 @@ export const conflictCount = Effect.map(Metric.value(conflicts), ({ count }) => 
 
 export const loadContact = (organization_id: OrganizationId, id: ContactId) =>
   Effect.map(ContactStore.use((store) => store.load(organization_id, id)), Option.getOrThrow)
+
+export const unbounded = { concurrency: "unbounded" } as const

@@ -9,6 +9,7 @@ import { CreateTag, Tags } from "@messaging-crm/core/Tags"
 import { Context, Deferred, Effect, Fiber } from "effect"
 import { SqlClient } from "effect/sql"
 import * as Processes from "./Processes.ts"
+import { waiterFor, whileOpen } from "./Sessions.ts"
 
 const key = IdempotencyKey.make("12345678")
 const fingerprint = "f".repeat(64)
@@ -43,37 +44,22 @@ const request = Effect.fnUntraced(function*(organization_id: OrganizationId) {
   return { ...outcome, body: new TextDecoder().decode(outcome.body) }
 })
 
-/** Commits the other process's record in a transaction that stays open until `ended`. */
-const hold = Effect.fnUntraced(function*<E>(organization_id: OrganizationId, ended: Effect.Effect<void, E>) {
-  const sql = yield* SqlClient.SqlClient
-  const { commit } = yield* Commit
-  const held = yield* Deferred.make<number>()
-  const fiber = yield* Effect.forkChild(Effect.exit(sql.withTransaction(Effect.gen(function*() {
-    yield* commit(organization_id, { response: record })
-    const [backend] = yield* sql<{ readonly pid: number }>`SELECT pg_backend_pid() AS pid`
-    yield* Deferred.succeed(held, backend?.pid ?? 0)
-    yield* ended
-  }))))
-  return { fiber, pid: yield* Deferred.await(held) }
-})
-
-/** Returns once a statement waits for a lock of the backend. */
-const untilWaitedFor = Effect.fnUntraced(function*(pid: number) {
-  const sql = yield* SqlClient.SqlClient
-  const waiting = sql`SELECT pid FROM pg_stat_activity WHERE ${pid}::integer = ANY(pg_blocking_pids(pid))`
-  yield* Effect.repeat(waiting, { until: (rows) => rows.length > 0 })
-})
+/** Commits the record of the other process. */
+const commitTheirs = (organization_id: OrganizationId) =>
+  Commit.use(({ commit }) => commit(organization_id, { response: record }))
 
 it.layer(Processes.database, { excludeTestServices: true })("Idempotency", (it) => {
   it.effect("makes a request wait for another process that uses its key, and replays the response", () =>
     Effect.gen(function*() {
       const organization_id = yield* Fixtures.organization
-      const end = yield* Deferred.make<void>()
-      const { fiber, pid } = yield* hold(organization_id, Deferred.await(end))
-      const second = yield* Effect.forkChild(request(organization_id))
-      yield* untilWaitedFor(pid)
-      yield* Deferred.succeed(end, undefined)
-      yield* Fiber.join(fiber)
+      const second = yield* whileOpen(
+        commitTheirs(organization_id),
+        Effect.fnUntraced(function*(pid) {
+          const second = yield* Effect.forkChild(request(organization_id))
+          yield* waiterFor(pid)
+          return second
+        })
+      )
       const response = yield* Fiber.join(second)
       assert.deepStrictEqual(response, { status: 201, body: "theirs", request_id: "theirs", replayed: true })
     }))
@@ -82,9 +68,16 @@ it.layer(Processes.database, { excludeTestServices: true })("Idempotency", (it) 
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
       const organization_id = yield* Fixtures.organization
-      const { fiber, pid } = yield* hold(organization_id, Effect.never)
+      const held = yield* Deferred.make<number>()
+      const holder = yield* Effect.forkChild(Effect.exit(sql.withTransaction(Effect.gen(function*() {
+        yield* commitTheirs(organization_id)
+        const [backend] = yield* sql<{ readonly pid: number }>`SELECT pg_backend_pid() AS pid`
+        yield* Deferred.succeed(held, backend?.pid ?? 0)
+        yield* Effect.never
+      }))))
+      const pid = yield* Deferred.await(held)
       const second = yield* Effect.forkChild(request(organization_id))
-      yield* untilWaitedFor(pid)
+      yield* waiterFor(pid)
       yield* sql`SELECT pg_terminate_backend(${pid}::integer)`
       const response = yield* Fiber.join(second)
       assert.isFalse(response.replayed)
@@ -92,6 +85,6 @@ it.layer(Processes.database, { excludeTestServices: true })("Idempotency", (it) 
       const again = yield* request(organization_id)
       assert.isTrue(again.replayed)
       assert.strictEqual(again.body, response.body)
-      yield* Fiber.interrupt(fiber)
+      yield* Fiber.interrupt(holder)
     }))
 })

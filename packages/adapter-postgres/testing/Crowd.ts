@@ -91,17 +91,21 @@ const peopleOf = (contacts: number) => `
   FROM generate_series(1, ${contacts}) n
 `
 
-const contactsOf = (contacts: number) => [
-  peopleOf(contacts),
+/** The statements that rename people, so that some values are rare. */
+const renamePeople = [
   // Each of these three names belongs to about ten contacts.
   `UPDATE people SET first_name = 'Zanzibar' WHERE n % 9973 = 1`,
   `UPDATE people SET last_name = 'Qx' WHERE n % 9973 = 2`,
   `UPDATE people SET first_name = '漢字' WHERE n % 9973 = 3`,
   `UPDATE people SET company = 'Vergessen' WHERE age > 300 AND n % 2 = 1`,
-  `UPDATE people SET company = 'Elsewhere' WHERE organization = 2`,
-  // Two fifths of the contacts have tag 0, a twentieth have tag 1, about fifty have tag 2, half of those older than 300 days have
-  // tag 3, and a quarter have each of the tags 4 to 8. No contact has tag 9.
-  `INSERT INTO contact_tags (organization_id, contact_id, tag_id)
+  `UPDATE people SET company = 'Elsewhere' WHERE organization = 2`
+]
+
+/**
+ * Two fifths of the contacts have tag 0, a twentieth have tag 1, about fifty have tag 2, half of those older than 300 days have
+ * tag 3, and a quarter have each of the tags 4 to 8. No contact has tag 9.
+ */
+const insertTags = `INSERT INTO contact_tags (organization_id, contact_id, tag_id)
    SELECT ${idOf("organization", "organization")}, ${idOf("contact", "n")}, ${idOf("tag", "10 * organization + tag")}
    FROM people,
      LATERAL (VALUES
@@ -115,9 +119,13 @@ const contactsOf = (contacts: number) => [
        (7, ${spread(27, 4)} = 0),
        (8, ${spread(28, 4)} = 0)
      ) AS tagged (tag, holds)
-   WHERE holds`,
-  // Three of five contacts have an identity of the first type, one of twelve has one of the second type, and about fifty have one
-  // of the third type.
+   WHERE holds`
+
+/**
+ * Three of five contacts have an identity of the first type, one of twelve has one of the second type, and about fifty have one
+ * of the third type.
+ */
+const insertIdentities = [
   `INSERT INTO identities (organization_id, id, contact_id, channel_type, external_id)
    SELECT ${idOf("organization", "organization")}, ${idOf("identity", "n * 3 + type")}, ${idOf("contact", "n")},
      (ARRAY['phone_messaging', 'photo_social', 'page_messaging'])[1 + type], 'person-' || n
@@ -130,8 +138,10 @@ const contactsOf = (contacts: number) => [
    WHERE holds`,
   `INSERT INTO identity_names (organization_id, channel_type, name, identity_id)
    SELECT organization_id, channel_type, external_id, id
-   FROM identities`,
-  `INSERT INTO contacts
+   FROM identities`
+]
+
+const insertContacts = `INSERT INTO contacts
      (organization_id, id, first_name, last_name, primary_email, email_key, primary_phone, company, owner_user_id,
       lifecycle_stage, custom_values, search_text, updated_at, identities, tags)
    SELECT ${idOf("organization", "organization")}, ${idOf("contact", "n")}, first_name, last_name,
@@ -168,10 +178,17 @@ const contactsOf = (contacts: number) => [
        FROM contact_tags held
        JOIN tags tag ON tag.organization_id = held.organization_id AND tag.id = held.tag_id
        WHERE held.organization_id = ${idOf("organization", "organization")} AND held.contact_id = ${
-    idOf("contact", "n")
-  }
+  idOf("contact", "n")
+}
      ), '[]')
-   FROM people`,
+   FROM people`
+
+const contactsOf = (contacts: number) => [
+  peopleOf(contacts),
+  ...renamePeople,
+  insertTags,
+  ...insertIdentities,
+  insertContacts,
   `INSERT INTO contact_texts (organization_id, contact_id, search_text)
    SELECT organization_id, id, search_text
    FROM contacts`

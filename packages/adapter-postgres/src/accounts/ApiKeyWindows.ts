@@ -16,7 +16,7 @@ import * as StatementBatcher from "../database/StatementBatcher.ts"
 import { orLocally, type Presented } from "./LocalWindows.ts"
 
 const MeteredRow = Schema.Struct({
-  position: Schema.Int,
+  ordinal: Schema.Int,
   key_id: ApiKeyId,
   organization_id: OrganizationId,
   created_by: MemberId,
@@ -45,8 +45,8 @@ const duration = `interval '${window_seconds} s'`
 /** Finds keys and counts their requests. Those of one key that share the statement are counted one after the other. */
 const count_requests = `
   WITH usable AS (
-    SELECT key.*, presented.position, presented.request_limit
-    FROM unnest($1::text[], $2::integer[]) WITH ORDINALITY AS presented (digest, request_limit, position)
+    SELECT key.*, presented.ordinal, presented.request_limit
+    FROM unnest($1::text[], $2::integer[]) WITH ORDINALITY AS presented (digest, request_limit, ordinal)
     CROSS JOIN LATERAL (${usable}) AS key
   ), counted AS (
     INSERT INTO api_key_windows AS stored (key_id, opened_at, count)
@@ -56,20 +56,20 @@ const count_requests = `
       opened_at = CASE WHEN stored.opened_at <= now() - ${duration} THEN now() ELSE stored.opened_at END
     RETURNING key_id, count, opened_at
   )
-  SELECT position::integer AS position, id AS key_id, organization_id, created_by, scopes,
+  SELECT ordinal::integer AS ordinal, id AS key_id, organization_id, created_by, scopes,
     least(counted.count - count(*) OVER same + row_number() OVER earlier, request_limit + 1)::integer AS count,
     opened_at = now() AND row_number() OVER earlier = 1 AS opens_window,
     opened_at + ${duration} AS window_ends_at, now() AS now
   FROM usable
   JOIN counted ON key_id = id
-  WINDOW same AS (PARTITION BY id), earlier AS (PARTITION BY id ORDER BY position)
+  WINDOW same AS (PARTITION BY id), earlier AS (PARTITION BY id ORDER BY ordinal)
 `
 
 /** Finds keys without counting. It has the parameters of `count_requests`. */
 const find_keys = `
-  SELECT presented.position::integer AS position, key.id AS key_id, key.organization_id, key.created_by, key.scopes,
+  SELECT presented.ordinal::integer AS ordinal, key.id AS key_id, key.organization_id, key.created_by, key.scopes,
     0 AS count, false AS opens_window, now() AS window_ends_at, now() AS now
-  FROM unnest($1::text[], $2::integer[]) WITH ORDINALITY AS presented (digest, request_limit, position)
+  FROM unnest($1::text[], $2::integer[]) WITH ORDINALITY AS presented (digest, request_limit, ordinal)
   CROSS JOIN LATERAL (${usable}) AS key
 `
 
@@ -82,7 +82,7 @@ export const make = (sql: SqlClient.SqlClient) => {
         const parameters = [presented.map(({ digest }) => digest), presented.map(({ limit }) => limit)]
         const found = yield* meteredKeys(sql.unsafe(statement, parameters))
         const results = presented.map((): Option.Option<MeteredRow> => Option.none())
-        for (const each of found) results[each.position - 1] = Option.some(each)
+        for (const each of found) results[each.ordinal - 1] = Option.some(each)
         return results
       })
     )

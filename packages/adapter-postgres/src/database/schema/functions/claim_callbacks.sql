@@ -25,36 +25,8 @@ AS $$
 #variable_conflict use_column
 BEGIN
   RETURN QUERY
-  -- `ring` visits the organizations in the order of their ids, beginning after the one served last, and wraps around once. It
-  -- stops when `turns` has enough. `first` is materialized, because a scan from the start of the index passes the dead
-  -- entries of finished bodies.
-  WITH RECURSIVE first AS MATERIALIZED (
-    SELECT organization_id AS id, due_at
-    FROM provider_callbacks
-    ORDER BY organization_id, due_at, id
-    LIMIT 1
-  ), ring (id, due_at) AS (
-    SELECT served_before, NULL::timestamptz
-    UNION
-    SELECT next.id, next.due_at
-    FROM ring
-    CROSS JOIN LATERAL (
-      (
-        SELECT organization_id AS id, due_at
-        FROM provider_callbacks
-        WHERE organization_id > ring.id
-        ORDER BY organization_id, due_at, id
-        LIMIT 1
-      )
-      UNION ALL
-      SELECT id, due_at FROM first
-      LIMIT 1
-    ) next
-  ), turns AS (
-    SELECT id, row_number() OVER () AS place
-    FROM ring
-    WHERE due_at <= at
-    LIMIT most
+  WITH turns AS (
+    SELECT id, ordinal FROM callback_turns(served_before, most, at)
   ), due AS (
     SELECT
       callback.row,
@@ -79,7 +51,7 @@ BEGIN
     RETURNING *
   )
   SELECT taken.id, taken.source, taken.channel_id, taken.body, taken.received_at, taken.attempt, taken.token,
-    (SELECT id FROM turns ORDER BY place DESC LIMIT 1) AS served
+    (SELECT id FROM turns ORDER BY ordinal DESC LIMIT 1) AS served
   FROM taken
   JOIN due ON due.id = taken.id
   ORDER BY due.turn, due.due_at, taken.id;
