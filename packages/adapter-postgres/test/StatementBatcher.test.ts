@@ -95,18 +95,25 @@ it.layer(Database.layer)("Requests that share a statement", (it) => {
       assert.deepStrictEqual(exits.filter(Exit.isSuccess).map(({ value }) => value), [1, 2])
     }))
 
-  it.effect("fail together with a lost connection", () =>
-    Effect.gen(function*() {
-      const sql = yield* SqlClient.SqlClient
-      let statements = 0
-      const ask = StatementBatcher.make(sql, (requests: ReadonlyArray<number>) => {
-        statements++
-        return Effect.orDie(Effect.as(sql`SELECT pg_terminate_backend(pg_backend_pid())`, requests))
-      })
-      const exits = yield* Effect.forEach(numbers(3), (request) => Effect.exit(ask(request)), unbounded)
-      assert.isTrue(exits.every((exit) => Exit.isFailure(exit) && Cause.hasDies(exit.cause)))
-      assert.strictEqual(statements, 1)
-    }))
+  const failures = {
+    "a lost connection": "SELECT pg_terminate_backend(pg_backend_pid())",
+    "a statement that takes too long": "DO $$ BEGIN RAISE EXCEPTION 'slow' USING ERRCODE = 'query_canceled'; END $$",
+    "a full disk": "DO $$ BEGIN RAISE EXCEPTION 'full' USING ERRCODE = 'disk_full'; END $$"
+  }
+  for (const [name, text] of Object.entries(failures)) {
+    it.effect(`fail together with ${name}, and are not repeated`, () =>
+      Effect.gen(function*() {
+        const sql = yield* SqlClient.SqlClient
+        let statements = 0
+        const ask = StatementBatcher.make(sql, (requests: ReadonlyArray<number>) => {
+          statements++
+          return Effect.orDie(Effect.as(sql.unsafe(text), requests))
+        })
+        const exits = yield* Effect.forEach(numbers(3), (request) => Effect.exit(ask(request)), unbounded)
+        assert.isTrue(exits.every((exit) => Exit.isFailure(exit) && Cause.hasDies(exit.cause)))
+        assert.strictEqual(statements, 1)
+      }))
+  }
 
   it.effect("are part of the caller's transaction, each of its own", () =>
     Effect.gen(function*() {

@@ -343,4 +343,29 @@ it.layer(Processes.database, { excludeTestServices: true })("WorkQueue", (it) =>
       assert.deepStrictEqual(yield* claimedSoon(queue, "webhook_delivery", time), [ref])
       yield* Lanes.removeAll
     }))
+
+  it.effect("finds an item of a writer that commits after the last check of the lane once the lane is swept", () =>
+    Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      const queue = yield* own
+      const [other = queue] = yield* queues
+      const organization_id = yield* Fixtures.organization
+      const lane = yield* Fixtures.uuid
+      const time = new Time()
+      yield* enqueue(organization_id, lane, "webhook_delivery")
+      const later = DateTime.add(time.now, { hours: 1 })
+      yield* enqueue(organization_id, lane, "webhook_delivery", later)
+      const ref = yield* sql.withTransaction(Effect.gen(function*() {
+        const ref = yield* enqueue(organization_id, lane, "webhook_delivery")
+        yield* Effect.forEach(yield* claim(other, "webhook_delivery", time), other.finish)
+        assert.deepStrictEqual(yield* claimedSoon(other, "webhook_delivery", time), [])
+        return ref
+      }))
+      assert.deepStrictEqual(yield* Lanes.nextCheckOf(lane), Option.some(later))
+      assert.deepStrictEqual(yield* claimedSoon(queue, "webhook_delivery", time), [])
+      time.now = DateTime.add(time.now, { seconds: 15 })
+      yield* queue.sweep(time.now)
+      assert.deepStrictEqual(yield* claimedSoon(queue, "webhook_delivery", time), [ref])
+      yield* Lanes.removeAll
+    }))
 })

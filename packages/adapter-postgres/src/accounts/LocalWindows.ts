@@ -1,8 +1,8 @@
 /**
  * Counts the requests of API keys in this process while the database rejects writes, such as with a full disk.
  *
- * The process retries the count in the database once per second: each attempt adds to the database's log, which can be on
- * the same disk.
+ * One request per second is counted in the database again: each attempt adds to the database's log, which can be on the
+ * same disk.
  */
 import { window_seconds } from "@messaging-crm/core/ApiKeys"
 import type { ApiKeyId } from "@messaging-crm/core/Ids"
@@ -43,16 +43,14 @@ const makeWindows = () => {
   }
 }
 
-/** Where requests are counted. After a pause in this process, the database is on trial until it counts one. */
-type Counter = "database" | "process" | "database, on trial"
-
 /** Makes the state of where requests are counted. It logs when this process begins and ends to count them. */
 const makeCounter = () => {
-  let counter: Counter = "database"
+  let counter: "database" | "process" = "database"
   /** When the database is tried again; null until its clock is known. */
   let tries_at: Timestamp | null = null
+  let isDue = false
   return {
-    current: () => counter,
+    isDatabase: () => counter === "database",
     /** Counts in this process, because the database rejected a count. */
     leaveDatabase: Effect.suspend(() => {
       const begins = counter === "database"
@@ -61,16 +59,21 @@ const makeCounter = () => {
         ? Effect.logWarning("The database rejects writes: requests are counted in this process")
         : Effect.void
     }),
-    tryDatabaseIfDue: (now: Timestamp) => {
-      if (counter !== "process") return
+    /** Notes the time of the database, which is tried again after a pause. */
+    note: (now: Timestamp) => {
+      if (counter === "database") return
       tries_at ??= DateTime.add(now, { seconds: pause_seconds })
-      if (DateTime.isLessThan(now, tries_at)) return
-      counter = "database, on trial"
-      tries_at = null
+      if (!DateTime.isLessThan(now, tries_at)) [isDue, tries_at] = [true, null]
     },
-    /** Counts in the database again, if it is on trial. */
+    /** Returns whether a request tries the database: one after each pause. */
+    takeTry: () => {
+      const tries = isDue
+      isDue = false
+      return tries
+    },
+    /** Counts in the database again, because it has counted a request. */
     returnToDatabase: Effect.suspend(() => {
-      if (counter !== "database, on trial") return Effect.void
+      if (counter === "database") return Effect.void
       counter = "database"
       return Effect.logInfo("The database accepts writes again: requests are counted in the database")
     })
@@ -86,7 +89,7 @@ export const orLocally = <Row extends Metered>(count: Lookup<Row>, find: Lookup<
     Effect.map(
       find(presented),
       Option.map((found) => {
-        counter.tryDatabaseIfDue(found.now)
+        counter.note(found.now)
         return countHere(found, presented.limit)
       })
     )
@@ -99,12 +102,11 @@ export const orLocally = <Row extends Metered>(count: Lookup<Row>, find: Lookup<
 
   return (presented) =>
     Effect.suspend(() => {
-      if (counter.current() === "process") return findAndCount(presented)
-      const counted = count(presented)
-      if (counter.current() === "database") return orHere(counted, presented)
+      if (counter.isDatabase()) return orHere(count(presented), presented)
+      if (!counter.takeTry()) return findAndCount(presented)
       // An unknown key is not counted, so it does not show that the database accepts writes.
       return orHere(
-        Effect.tap(counted, (found) => Option.isSome(found) ? counter.returnToDatabase : Effect.void),
+        Effect.tap(count(presented), (found) => Option.isSome(found) ? counter.returnToDatabase : Effect.void),
         presented
       )
     })

@@ -7,9 +7,12 @@
  */
 import { Cause, Deferred, Effect, Exit, Option, Semaphore, Struct } from "effect"
 import { type SqlClient, SqlError } from "effect/sql"
+import { isRejection } from "./Writable.ts"
 
 /** The maximum number of concurrent statements, and of requests in one. Several run at once, so that neither side waits idle. */
 const [statements_max, requests_max] = [4, 16]
+
+const of_server: ReadonlySet<string> = new Set(["ConnectionError", "StatementTimeoutError"])
 
 /** Runs the statement of some requests, and returns a result for each, in their order. */
 export type Statement<Request, A> = (requests: ReadonlyArray<Request>) => Effect.Effect<ReadonlyArray<A>>
@@ -20,16 +23,17 @@ interface Batch<Request, A> {
   readonly exits: Deferred.Deferred<ReadonlyArray<Exit.Exit<A>>>
 }
 
-const isConnectionLost = (cause: Cause.Cause<unknown>): boolean => {
+/** Whether a statement failed because of the server, so that each of its requests would fail too. */
+const isOfServer = (cause: Cause.Cause<unknown>): boolean => {
   const error = Cause.squash(cause)
-  return SqlError.isSqlError(error) && error.reason._tag === "ConnectionError"
+  return SqlError.isSqlError(error) && (of_server.has(error.reason._tag) || isRejection(error))
 }
 
 const runSingle = <Request, A>(statement: Statement<Request, A>, request: Request): Effect.Effect<A> =>
   // There is one result for each request.
   Effect.map(statement([request]), ([result]) => result as A)
 
-/** Runs requests with one statement, or each with its own if the database rejects that one. */
+/** Runs requests with one statement, or each with its own if the database rejects that one, possibly because of one of them. */
 const runAll = <Request, A>(
   statement: Statement<Request, A>,
   requests: ReadonlyArray<Request>
@@ -37,7 +41,7 @@ const runAll = <Request, A>(
   Effect.catchCause(
     Effect.map(statement(requests), (results) => results.map((result): Exit.Exit<A> => Exit.succeed(result))),
     (cause) =>
-      requests.length === 1 || isConnectionLost(cause)
+      requests.length === 1 || isOfServer(cause)
         ? Effect.succeed(requests.map((): Exit.Exit<A> => Exit.failCause(cause)))
         : Effect.forEach(requests, (request) => Effect.exit(runSingle(statement, request)))
   )
@@ -47,7 +51,8 @@ const runAll = <Request, A>(
  * others. Inside a transaction of the caller, the request has a statement of its own.
  *
  * If the database rejects a statement, each of its requests gets one of its own, so
- * that none fails because of another.
+ * that none fails because of another. All fail if the server is the cause: with a lost
+ * connection, a timeout, or a full disk, more statements would make it worse.
  */
 export const make = <Request, A>(sql: SqlClient.SqlClient, statement: Statement<Request, A>) => {
   const permits = Semaphore.makeUnsafe(statements_max)

@@ -9,8 +9,8 @@ import { withoutResources } from "../webhooks/Events.ts"
 const counts = first(Schema.Struct({ found: Schema.Int, removed: Schema.Int }))
 
 /**
- * Removes sends. It waits for locked ones and skips none, because a message is removed only after the sends that name it.
- * It finds more sends than it removes if another session removes some meanwhile.
+ * Removes sends, and returns how many it found and removed. It leaves those that another transaction has locked, so that
+ * the two cannot deadlock.
  *
  * It deletes by key: a row that another transaction changes meanwhile has another `ctid`, so a deletion by `ctid` would skip it.
  * The limit is part of the text, because with a parameter the planner expects many rows and reads the whole table for the join.
@@ -24,10 +24,19 @@ const purgeSends = (sql: SqlClient.SqlClient, before: Timestamp, limit: number) 
         WHERE created_at < ${date(before)} AND status IN ('sent', 'failed')
         ORDER BY created_at
         LIMIT ${sql.literal(String(limit))}
+      ), locked AS MATERIALIZED (
+        SELECT send.*
+        FROM found
+        CROSS JOIN LATERAL (
+          SELECT organization_id, id
+          FROM sends
+          WHERE organization_id = found.organization_id AND id = found.id
+          FOR UPDATE SKIP LOCKED
+        ) send
       ), removed AS (
         DELETE FROM sends send
-        USING found
-        WHERE send.organization_id = found.organization_id AND send.id = found.id
+        USING locked
+        WHERE send.organization_id = locked.organization_id AND send.id = locked.id
         RETURNING 1
       )
       SELECT (SELECT count(*) FROM found)::int AS found, (SELECT count(*) FROM removed)::int AS removed
@@ -52,7 +61,7 @@ const findMessages = (sql: SqlClient.SqlClient, before: Timestamp, limit: number
     )
   `
 
-/** Locks on all rows that the statement changes, in the order of `lock_order`, as `LockOrder.test.ts` checks. */
+/** Locks on the rows that commits lock too, in the order of `lock_order`, as `LockOrder.test.ts` checks. */
 const lockRows = (sql: SqlClient.SqlClient, before: Timestamp) =>
   sql`
     provider_ids AS MATERIALIZED (
@@ -121,7 +130,7 @@ const removeRest = (sql: SqlClient.SqlClient, before: Timestamp) =>
   `
 
 /**
- * Locks all rows before it changes any. A condition on the number of rows that an earlier step locked makes
+ * Locks the rows of `lockRows` before it changes any. A condition on the number of rows that an earlier step locked makes
  * PostgreSQL run that step first.
  */
 const purgeMessages = (sql: SqlClient.SqlClient, before: Timestamp, limit: number) =>
@@ -141,7 +150,8 @@ export const layer = Layer.effect(
     MessageRetentionStore.of({
       purge: Effect.fnUntraced(function*(before, limit) {
         const sends = yield* purgeSends(sql, before, limit)
-        if (sends.found === limit) return sends.removed
+        // A message is removed only after the sends that name it.
+        if (sends.found === limit || sends.removed < sends.found) return sends.removed
         return sends.removed + (yield* purgeMessages(sql, before, limit - sends.removed))
       })
     })

@@ -34,7 +34,7 @@ const namesOf = (sql: SqlClient.SqlClient, organization_id: OrganizationId, cont
 
 /**
  * The statements that erase what events, idempotency records, and deliveries contain of a contact. The last two read all
- * rows of the organization. Like the next one, they lock the rows that commits lock in the same order: by ID.
+ * rows of the organization. Deliveries are locked by ID, as commits lock them.
  */
 const copiesErased = (sql: SqlClient.SqlClient, organization_id: OrganizationId, contact_id: ContactId) => [
   withoutResources(sql, sql`organization_id = ${organization_id} AND contact_id = ${contact_id}`),
@@ -67,7 +67,10 @@ const copiesErased = (sql: SqlClient.SqlClient, organization_id: OrganizationId,
   `
 ]
 
-/** The statement that erases stored callbacks about a contact. They name people by network IDs, without the `+` of a phone number. */
+/**
+ * The statement that erases stored callbacks about a contact. They name people by network IDs, without the `+` of a phone
+ * number. They are locked by ID, as commits lock them.
+ */
 const callbacksErased = (sql: SqlClient.SqlClient, organization_id: OrganizationId, contact_id: ContactId) =>
   sql`
     WITH network_ids AS (

@@ -15,7 +15,7 @@
  * | `closed` | the next item must wait until another one is settled | cleared by a settlement or a throttle | set or cleared | cleared |
  * | `emptied_at` | since when claims have found no due item; null for a lane that is not idle | cleared for a new or released item | set or cleared | cleared |
  * | `served_at` | when an item was last claimed | – | if items were claimed | – |
- * | `next_due` | when a claim checks the lane next; `infinity` for an empty lane after its last check | every change | every claim | every opened lane |
+ * | `next_due` | when a claim checks the lane next; `infinity` after the last check of a lane without waiting items | every change | every claim | every opened lane |
  *
  * | Column of `work` | Written by | Meaning |
  * | --- | --- | --- |

@@ -64,7 +64,7 @@ export const exclusiveKeysOf = ({ changes, organization_id }: CommitRequest): Re
 }
 
 /**
- * Returns the keys of the lanes that changes may lock, and of the rows that they expect.
+ * Returns the keys of the lanes whose items changes settle or that they throttle, and of the rows that they expect.
  *
  * Commits with one in common may share a statement, but do not run concurrently.
  */

@@ -5,7 +5,7 @@ import { withTextTimes } from "@messaging-crm/core/Timestamps"
 import { assignmentOf } from "./Activity.ts"
 import { isAmong, type Owned, type Part, type Values } from "./Part.ts"
 
-/** Returns the place of a table in the order of locks. */
+/** Returns the rank of a table in the order of locks. */
 const rankOf = ({ name }: Table): number => lock_order.findIndex((each) => each === name)
 
 /** Sorts tables in the order of locks. */
@@ -56,7 +56,7 @@ export const byTable = <Row extends { readonly table: Table }>(
 
 /** Locks rows, and requires that each still has its version. */
 export const expectRows = (values: Values, table: Table, rows: ReadonlyArray<Owned<Expectation>>): Part => {
-  // Several commits may expect one row. If they expect different versions, the statement fails, and each commits alone.
+  // Several commits may expect one row. If they expect different versions, this fails, and each commits alone.
   const each = Array.from(new Map(rows.map((row) => [`${keyText(row)}|${row.version}`, row])).values())
   const expected = values.json(
     inOrder(byKey(each)).map(({ key, organization_id, version }) => ({ organization_id, ...key, version }))
