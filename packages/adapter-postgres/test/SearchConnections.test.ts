@@ -4,7 +4,7 @@ import * as Client from "@messaging-crm/adapter-postgres/Client"
 import { makeSearch, SearchConnections } from "@messaging-crm/adapter-postgres/SearchConnections"
 import { SearchTimeout } from "@messaging-crm/core/Contacts"
 import { OrganizationId } from "@messaging-crm/core/Ids"
-import { Config, Deferred, Effect, Fiber, Layer, Ref } from "effect"
+import { Config, Deferred, Effect, Exit, Fiber, Layer, Ref, References } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 
@@ -77,5 +77,29 @@ describe("organizations", () => {
       const next = yield* Effect.forkChild(search(other, () => Effect.succeed("found")), { startImmediately: true })
       yield* Deferred.succeed(received, undefined)
       assert.strictEqual(yield* Fiber.join(next), "found")
+    }).pipe(Effect.provide(connections)))
+
+  it.effect("get a slot although an earlier search was interrupted at any of its steps", () =>
+    Effect.gen(function*() {
+      const search = yield* makeSearch(yield* SqlClient.SqlClient, () => new SearchTimeout())
+      for (const waits of [false, true]) {
+        for (let steps = 3; steps < 60; steps++) {
+          const gate = yield* Deferred.make<void>()
+          const earlier = waits
+            ? [yield* Effect.forkChild(search(busy, () => Deferred.await(gate)), { startImmediately: true })]
+            : []
+          // The fiber yields after these steps, and is interrupted there.
+          const interrupted = yield* search(busy, () => Effect.void).pipe(
+            Effect.provideService(References.MaxOpsBeforeYield, steps),
+            Effect.forkChild({ startImmediately: true })
+          )
+          yield* Deferred.succeed(gate, undefined)
+          yield* Fiber.interrupt(interrupted)
+          yield* Effect.forEach(earlier, Fiber.join)
+          const next = yield* Effect.forkChild(search(other, () => Effect.succeed(2)), { startImmediately: true })
+          yield* Effect.replicateEffect(Effect.yieldNow, 50, { discard: true })
+          assert.deepStrictEqual(next.pollUnsafe(), Exit.succeed(2), `interrupted after ${steps} steps, ${waits}`)
+        }
+      }
     }).pipe(Effect.provide(connections)))
 })

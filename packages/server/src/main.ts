@@ -1,4 +1,4 @@
-#!/usr/bin/env -S node --heap-growing-percent=100 --no-allocation-site-pretenuring
+#!/usr/bin/env -S node --heap-growing-percent=40 --no-allocation-site-pretenuring
 import "effect/schema/SchemaJITCompiler/enable"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"

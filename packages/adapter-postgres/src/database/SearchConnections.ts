@@ -1,6 +1,6 @@
 /** The connections for searches, which organizations use in turns. */
 import type { OrganizationId } from "@messaging-crm/core/Ids"
-import { Context, Duration, Effect, Fiber, Option, PartitionedSemaphore } from "effect"
+import { Context, Deferred, Duration, Effect, Fiber, Option, PartitionedSemaphore } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 
 /**
@@ -35,31 +35,32 @@ export const makeSearch = Effect.fnUntraced(function*<E>(own: SqlClient.SqlClien
   const limited = <A>(search: Search<A>): Effect.Effect<A, E> =>
     Effect.catch(search(sql), (error) => isTimeout(error) ? Effect.fail(timeout()) : Effect.die(error))
 
-  /** Acquires a slot: at once if one is free, which needs no timer. */
-  const acquire = (organization_id: OrganizationId): Effect.Effect<Option.Option<void>> =>
-    Effect.flatMap(slots.available, (free) => {
-      const acquired = slots.take(organization_id, 1)
-      return free > 0 ? Effect.asSome(acquired) : Effect.timeoutOption(acquired, wait_max)
-    })
-
   /**
-   * Waiting organizations alternate, so that none delays the others. A sent statement keeps its slot until it ends,
-   * because an interruption does not stop it.
+   * Waiting organizations alternate, so that none delays the others. A search that waits can be interrupted. A sent statement
+   * keeps its slot until it ends, because an interruption does not stop it, so it has a fiber of its own.
    */
-  const run = <A>(organization_id: OrganizationId, search: Search<A>): Effect.Effect<A, E> =>
-    Effect.uninterruptibleMask((restore) =>
+  const run = <A>(organization_id: OrganizationId, search: Search<A>): Effect.Effect<A, E> => {
+    const sent = Deferred.makeUnsafe<void>()
+    const isSent = () => Deferred.isDoneUnsafe(sent)
+    const send = Effect.andThen(Deferred.succeed(sent, undefined), Effect.uninterruptible(limited(search)))
+
+    const join = (fiber: Fiber.Fiber<A, E>): Effect.Effect<A, E> => {
+      const cancel = Effect.suspend(() => isSent() ? Effect.void : Fiber.interrupt(fiber))
+      const wait = Effect.flatMap(
+        Effect.timeoutOption(Deferred.await(sent), wait_max),
+        () => isSent() ? Fiber.join(fiber) : Effect.andThen(cancel, Effect.fail(timeout()))
+      )
+      // A free slot needs no timer.
+      return Effect.onInterrupt(Effect.suspend(() => isSent() ? Fiber.join(fiber) : wait), () => cancel)
+    }
+
+    return Effect.uninterruptibleMask((restore) =>
       Effect.flatMap(
-        restore(acquire(organization_id)),
-        Option.match({
-          onNone: () => Effect.fail(timeout()),
-          onSome: () =>
-            Effect.flatMap(
-              Effect.forkDetach(Effect.ensuring(limited(search), slots.release(1)), { startImmediately: true }),
-              (sent) => restore(Fiber.join(sent))
-            )
-        })
+        Effect.forkDetach(slots.withPermit(organization_id)(send), { startImmediately: true }),
+        (fiber) => restore(join(fiber))
       )
     )
+  }
 
   return <A>(organization_id: OrganizationId, search: Search<A>): Effect.Effect<A, E> =>
     Effect.flatMap(
