@@ -1,25 +1,12 @@
 import { assert, it } from "@effect/vitest"
 import * as Fixtures from "@messaging-crm/conformance/Fixtures"
 import * as Changes from "@messaging-crm/core/Changes"
-import { lanes, type WorkKind } from "@messaging-crm/core/WorkQueue"
-import { DateTime, Effect, Fiber, Option } from "effect"
+import { DateTime, Effect, Fiber } from "effect"
 import { SqlClient } from "effect/sql"
 import * as Lanes from "../testing/Lanes.ts"
 import * as Processes from "./Processes.ts"
 import { waiterFor, whileOpen } from "./Sessions.ts"
-import {
-  assertNothingLeft,
-  claim,
-  Done,
-  enqueue,
-  fill,
-  own,
-  type Queue,
-  queues,
-  sweepAll,
-  Time,
-  work
-} from "./WorkQueueScene.ts"
+import { assertNothingLeft, claim, Done, enqueue, fill, own, queues, sweepAll, Time, work } from "./WorkQueueScene.ts"
 
 it.layer(Processes.database, { excludeTestServices: true })("WorkQueue", (it) => {
   it.effect("gives four processes a lane's items one by one and in order, also when some are postponed", () =>
@@ -257,115 +244,5 @@ it.layer(Processes.database, { excludeTestServices: true })("WorkQueue", (it) =>
       assert.deepStrictEqual(second.map(({ ref }) => ref), [next])
       yield* Effect.forEach(second, queue.finish)
       yield* assertNothingLeft
-    }))
-
-  /** Advances the time to the next check of the lane, or by ten seconds if none is scheduled soon. */
-  const advanceToNextCheck = Effect.fnUntraced(function*(lane: string, time: Time) {
-    const soon = DateTime.add(time.now, { seconds: 10 })
-    const next = Option.getOrElse(yield* Lanes.nextCheckOf(lane), () => soon)
-    time.now = DateTime.max(time.now, DateTime.min(next, soon))
-  })
-
-  /** Returns the items of the first claim that finds one in the next three seconds. */
-  const claimedSoon = Effect.fnUntraced(function*(queue: Queue, kind: WorkKind, time: Time) {
-    for (let turn = 0; turn < 30; turn++) {
-      const claimed = yield* claim(queue, kind, time)
-      if (claimed.length > 0) return claimed.map(({ ref }) => ref)
-      time.now = DateTime.add(time.now, { milliseconds: 100 })
-    }
-    return []
-  })
-
-  const before = {
-    empty: "that is empty",
-    claimed: "with a claimed item",
-    later: "with an item that is due in an hour"
-  }
-  const cases = (["send", "webhook_delivery"] as const).flatMap((kind) =>
-    (["empty", "claimed", "later"] as const).flatMap((state) =>
-      [0, 1, 2, 3, 4, 5].map((check) => ({ kind, state, check }))
-    )
-  ).filter(({ kind, state }) => !(kind === "send" && state === "later"))
-  for (const { check, kind, state } of cases) {
-    const when = check === 0 ? "while its first item is claimed" : `at check ${check}`
-    it.effect(`finds an item enqueued in a ${kind} lane ${before[state]} by a writer that has not committed ${when}`, () =>
-      Effect.gen(function*() {
-        const sql = yield* SqlClient.SqlClient
-        const queue = yield* own
-        const [other = queue] = yield* queues
-        const organization_id = yield* Fixtures.organization
-        const lane = yield* Fixtures.uuid
-        const time = new Time()
-        yield* enqueue(organization_id, lane, kind)
-        if (state === "later") yield* enqueue(organization_id, lane, kind, DateTime.add(time.now, { hours: 1 }))
-        const claimFirst = Effect.fnUntraced(function*(queue: Queue) {
-          const [first] = yield* claim(queue, kind, time)
-          if (first === undefined) return assert.fail("Nothing was claimed.")
-          return state === "claimed" ? first : void (yield* queue.finish(first))
-        })
-        const first = check === 0 ? undefined : yield* claimFirst(queue)
-        for (let earlier = 1; earlier < check; earlier++) {
-          yield* advanceToNextCheck(lane, time)
-          assert.deepStrictEqual(yield* claim(queue, kind, time), [])
-        }
-        if (check > 0) yield* advanceToNextCheck(lane, time)
-
-        const [ref, claimed = first] = yield* sql.withTransaction(Effect.all([
-          enqueue(organization_id, lane, kind, time.now),
-          check === 0 ? claimFirst(other) : Effect.asVoid(claim(other, kind, time))
-        ]))
-        // A fifo lane gives out nothing while an item is claimed.
-        if (claimed !== undefined && kind === "send") yield* queue.finish(claimed)
-        assert.deepStrictEqual(yield* claimedSoon(queue, kind, time), [ref])
-        yield* Lanes.removeAll
-      }))
-  }
-
-  it.effect("finds an item enqueued in a full lane by a writer that has not committed when only later items are left", () =>
-    Effect.gen(function*() {
-      const sql = yield* SqlClient.SqlClient
-      const queue = yield* own
-      const [other = queue] = yield* queues
-      const organization_id = yield* Fixtures.organization
-      const lane = yield* Fixtures.uuid
-      const time = new Time()
-      const { cap } = lanes.webhook_delivery
-      yield* Effect.replicateEffect(enqueue(organization_id, lane, "webhook_delivery"), cap)
-      const full = yield* claim(queue, "webhook_delivery", time, cap)
-      assert.lengthOf(full, cap)
-      yield* enqueue(organization_id, lane, "webhook_delivery", DateTime.add(time.now, { hours: 1 }))
-      const ref = yield* sql.withTransaction(Effect.gen(function*() {
-        const ref = yield* enqueue(organization_id, lane, "webhook_delivery")
-        yield* Effect.forEach(full, other.finish)
-        assert.deepStrictEqual(yield* claim(other, "webhook_delivery", time), [])
-        return ref
-      }))
-      assert.deepStrictEqual(yield* claimedSoon(queue, "webhook_delivery", time), [ref])
-      yield* Lanes.removeAll
-    }))
-
-  it.effect("finds an item of a writer that commits after the last check of the lane once the lane is swept", () =>
-    Effect.gen(function*() {
-      const sql = yield* SqlClient.SqlClient
-      const queue = yield* own
-      const [other = queue] = yield* queues
-      const organization_id = yield* Fixtures.organization
-      const lane = yield* Fixtures.uuid
-      const time = new Time()
-      yield* enqueue(organization_id, lane, "webhook_delivery")
-      const later = DateTime.add(time.now, { hours: 1 })
-      yield* enqueue(organization_id, lane, "webhook_delivery", later)
-      const ref = yield* sql.withTransaction(Effect.gen(function*() {
-        const ref = yield* enqueue(organization_id, lane, "webhook_delivery")
-        yield* Effect.forEach(yield* claim(other, "webhook_delivery", time), other.finish)
-        assert.deepStrictEqual(yield* claimedSoon(other, "webhook_delivery", time), [])
-        return ref
-      }))
-      assert.deepStrictEqual(yield* Lanes.nextCheckOf(lane), Option.some(later))
-      assert.deepStrictEqual(yield* claimedSoon(queue, "webhook_delivery", time), [])
-      time.now = DateTime.add(time.now, { seconds: 15 })
-      yield* queue.sweep(time.now)
-      assert.deepStrictEqual(yield* claimedSoon(queue, "webhook_delivery", time), [ref])
-      yield* Lanes.removeAll
     }))
 })
