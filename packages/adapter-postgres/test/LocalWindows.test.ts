@@ -90,7 +90,7 @@ it.effect("tries the database once per second, and logs only the first rejection
     ])
   }))
 
-it.effect("does not return to the database because of an unknown key, which is not counted", () =>
+it.effect("returns to the database with the first known key, however many unknown ones come before it", () =>
   Effect.gen(function*() {
     const { advance, database, logged, request } = makeDatabase()
     database.error = failure("53100")
@@ -98,14 +98,27 @@ it.effect("does not return to the database because of an unknown key, which is n
     advance(1)
     yield* request()
     database.error = null
-    assert.isNull(yield* request("unknown"))
-    yield* request()
+    assert.deepStrictEqual(yield* counts(request("unknown"), 20), Array.makeBy(20, () => null))
     assert.lengthOf(logged, 1)
-    assert.strictEqual(database.count, 0)
-    advance(1)
-    yield* counts(request(), 2)
+    assert.strictEqual(yield* request(), 1)
     assert.lengthOf(logged, 2)
     assert.strictEqual(database.count, 1)
+  }))
+
+it.effect("pauses before the first try whenever the database rejects a count again", () =>
+  Effect.gen(function*() {
+    const { advance, database, request } = makeDatabase()
+    for (let outage = 0; outage < 2; outage++) {
+      database.error = failure("53100")
+      const { tries } = database
+      yield* counts(request(), 5)
+      assert.strictEqual(database.tries, tries + 1)
+      advance(1)
+      yield* request()
+      database.error = null
+      yield* request()
+    }
+    assert.strictEqual(database.count, 2)
   }))
 
 it.effect("fails with any other error of the database", () =>

@@ -48,16 +48,17 @@ const makeCounter = () => {
   let counter: "database" | "process" = "database"
   /** When the database is tried again; null until its clock is known. */
   let tries_at: Timestamp | null = null
+  /** Whether the next request tries the database. */
   let isDue = false
   return {
     isDatabase: () => counter === "database",
     /** Counts in this process, because the database rejected a count. */
     leaveDatabase: Effect.suspend(() => {
-      const begins = counter === "database"
+      if (counter === "process") return Effect.void
       counter = "process"
-      return begins
-        ? Effect.logWarning("The database rejects writes: requests are counted in this process")
-        : Effect.void
+      tries_at = null
+      isDue = false
+      return Effect.logWarning("The database rejects writes: requests are counted in this process")
     }),
     /** Notes the time of the database, which is tried again after a pause. */
     note: (now: Timestamp) => {
@@ -65,6 +66,10 @@ const makeCounter = () => {
       tries_at ??= DateTime.add(now, { seconds: pause_seconds })
       if (!DateTime.isLessThan(now, tries_at)) [isDue, tries_at] = [true, null]
     },
+    /** Lets the next request try the database. */
+    tryNext: Effect.sync(() => {
+      isDue = true
+    }),
     /** Returns whether a request tries the database: one after each pause. */
     takeTry: () => {
       const tries = isDue
@@ -104,9 +109,9 @@ export const orLocally = <Row extends Metered>(count: Lookup<Row>, find: Lookup<
     Effect.suspend(() => {
       if (counter.isDatabase()) return orHere(count(presented), presented)
       if (!counter.takeTry()) return findAndCount(presented)
-      // An unknown key is not counted, so it does not show that the database accepts writes.
+      // An unknown key is not counted, so it neither shows that the database accepts writes nor uses up the try.
       return orHere(
-        Effect.tap(count(presented), (found) => Option.isSome(found) ? counter.returnToDatabase : Effect.void),
+        Effect.tap(count(presented), (found) => Option.isSome(found) ? counter.returnToDatabase : counter.tryNext),
         presented
       )
     })
