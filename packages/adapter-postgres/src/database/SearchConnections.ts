@@ -44,20 +44,23 @@ export const makeSearch = Effect.fnUntraced(function*<E>(own: SqlClient.SqlClien
     const isSent = () => Deferred.isDoneUnsafe(sent)
     const send = Effect.andThen(Deferred.succeed(sent, undefined), Effect.uninterruptible(limited(search)))
 
-    const join = (fiber: Fiber.Fiber<A, E>): Effect.Effect<A, E> => {
-      const cancel = Effect.suspend(() => isSent() ? Effect.void : Fiber.interrupt(fiber))
-      const wait = Effect.flatMap(
-        Effect.timeoutOption(Deferred.await(sent), wait_max),
-        () => isSent() ? Fiber.join(fiber) : Effect.andThen(cancel, Effect.fail(timeout()))
-      )
-      // A free slot needs no timer.
-      return Effect.onInterrupt(Effect.suspend(() => isSent() ? Fiber.join(fiber) : wait), () => cancel)
-    }
+    /** A free slot needs no timer. */
+    const resultOf = (fiber: Fiber.Fiber<A, E>): Effect.Effect<A, E> =>
+      isSent()
+        ? Fiber.join(fiber)
+        : Effect.flatMap(
+          Effect.timeoutOption(Deferred.await(sent), wait_max),
+          () => isSent() ? Fiber.join(fiber) : Effect.andThen(Fiber.interrupt(fiber), Effect.fail(timeout()))
+        )
 
     return Effect.uninterruptibleMask((restore) =>
       Effect.flatMap(
         Effect.forkDetach(slots.withPermit(organization_id)(send), { startImmediately: true }),
-        (fiber) => restore(join(fiber))
+        (fiber) =>
+          Effect.onInterrupt(
+            restore(Effect.suspend(() => resultOf(fiber))),
+            () => isSent() ? Effect.void : Fiber.interrupt(fiber)
+          )
       )
     )
   }

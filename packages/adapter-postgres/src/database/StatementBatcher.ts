@@ -12,7 +12,7 @@ import { isRejection } from "./Writable.ts"
 /** The maximum number of concurrent statements, and of requests in one. Several run at once, so that neither side waits idle. */
 const [statements_max, requests_max] = [4, 16]
 
-const of_server: ReadonlySet<string> = new Set(["ConnectionError", "StatementTimeoutError"])
+const server_errors: ReadonlySet<string> = new Set(["ConnectionError", "StatementTimeoutError"])
 
 /** Runs the statement of some requests, and returns a result for each, in their order. */
 export type Statement<Request, A> = (requests: ReadonlyArray<Request>) => Effect.Effect<ReadonlyArray<A>>
@@ -24,9 +24,9 @@ interface Batch<Request, A> {
 }
 
 /** Whether a statement failed because of the server, so that each of its requests would fail too. */
-const isOfServer = (cause: Cause.Cause<unknown>): boolean => {
+const isServerError = (cause: Cause.Cause<unknown>): boolean => {
   const error = Cause.squash(cause)
-  return SqlError.isSqlError(error) && (of_server.has(error.reason._tag) || isRejection(error))
+  return SqlError.isSqlError(error) && (server_errors.has(error.reason._tag) || isRejection(error))
 }
 
 const runSingle = <Request, A>(statement: Statement<Request, A>, request: Request): Effect.Effect<A> =>
@@ -41,7 +41,7 @@ const runAll = <Request, A>(
   Effect.catchCause(
     Effect.map(statement(requests), (results) => results.map((result): Exit.Exit<A> => Exit.succeed(result))),
     (cause) =>
-      requests.length === 1 || isOfServer(cause)
+      requests.length === 1 || isServerError(cause)
         ? Effect.succeed(requests.map((): Exit.Exit<A> => Exit.failCause(cause)))
         : Effect.forEach(requests, (request) => Effect.exit(runSingle(statement, request)))
   )
