@@ -825,52 +825,63 @@ AS $function$
 DECLARE
   tagged CONSTANT jsonb := CASE WHEN tag IS NOT NULL THEN jsonb_build_array(jsonb_build_object('id', tag)) END;
   channel_filter CONSTANT jsonb := jsonb_build_array(jsonb_build_object('channel_type', channel));
-  -- How many contacts a turn looks up at most, and how many it reads.
+  -- How many contacts the turn looks up at most, and how many it reads otherwise.
   lookup_max bigint := 100;
-  read_max bigint := 1500;
+  read_max bigint := 500;
+  -- The last `lookup_max` that was too low.
+  exceeded_max bigint := 0;
   found_ids uuid[];
-  returned bigint := 0;
-  added bigint := 0;
+  missing bigint := size;
+  added bigint;
 BEGIN
   LOOP
-    -- No contact is looked up if reading will probably fill the page. This turn reads 20 times as many contacts as the last
-    -- one, so it probably does if that one found at least a tenth of the missing contacts.
-    IF 10 * added < size - returned THEN
-      -- The smallest of up to four lists: each has all contacts that match one filter, or is too long.
+    -- A slightly higher maximum would probably be exceeded, too.
+    IF lookup_max >= 1.5 * exceeded_max THEN
+      -- The smallest of up to three lists: each has all contacts that match one filter, or is too long.
       SELECT ids INTO found_ids
       FROM (VALUES
         -- The contacts with the tag.
         (CASE WHEN tag IS NOT NULL THEN ARRAY(
           SELECT contact_id FROM contact_tags WHERE organization_id = organization AND tag_id = tag LIMIT lookup_max + 1
         ) END),
-        -- The contacts with an identity on the channel. A phone number is one on phone messaging.
-        (CASE WHEN channel IS NOT NULL THEN ARRAY(
-          SELECT contact_id FROM identities WHERE organization_id = organization AND channel_type = channel
-          UNION ALL
-          SELECT id FROM contacts
-          WHERE organization_id = organization AND channel = 'phone_messaging' AND primary_phone IS NOT NULL
-          LIMIT lookup_max + 1
-        ) END),
         -- The contacts in the stage. Without an owner, an index has them in the list's order.
         (CASE WHEN stage IS NOT NULL AND owner IS NOT NULL THEN ARRAY(
           SELECT id FROM contacts WHERE organization_id = organization AND lifecycle_stage = stage LIMIT lookup_max + 1
         ) END),
-        -- The contacts whose text may contain a term. The index of texts returns all of them at once, so a sample of one in
-        -- 256 first shows how many there are.
+        -- The contacts whose text contains a term. The index of texts returns all that may contain it at once, so a sample of
+        -- one in 256 first shows how many there are.
         (CASE WHEN terms IS NOT NULL AND NOT EXISTS (
           SELECT FROM contact_texts
           WHERE text_keys(organization_id, contact_id, search_text) @> term_keys(organization, terms[1], 1)
             OR text_keys(organization_id, contact_id, search_text) @> term_keys(organization, terms[2], 1)
-          OFFSET 1 + lookup_max / 256
+          OFFSET lookup_max / 256
         ) THEN ARRAY(
           SELECT contact_id FROM contact_texts
-          WHERE text_keys(organization_id, contact_id, search_text) @> term_keys(organization, terms[1], 0)
-            OR text_keys(organization_id, contact_id, search_text) @> term_keys(organization, terms[2], 0)
+          WHERE (
+              text_keys(organization_id, contact_id, search_text) @> term_keys(organization, terms[1], 0)
+              OR text_keys(organization_id, contact_id, search_text) @> term_keys(organization, terms[2], 0)
+            )
+            AND (strpos(search_text, terms[1]) > 0 OR strpos(search_text, terms[2]) > 0)
         ) END)
       ) AS lookups (ids)
       WHERE cardinality(ids) <= lookup_max
       ORDER BY cardinality(ids)
       LIMIT 1;
+
+      -- Else the contacts with an identity on the channel. A phone number is one on phone messaging. No index has their IDs, so
+      -- this list takes the longest.
+      IF channel IS NOT NULL AND found_ids IS NULL THEN
+        SELECT coalesce(array_agg(id), '{}') INTO found_ids
+        FROM (
+          SELECT contact_id AS id FROM identities WHERE organization_id = organization AND channel_type = channel
+          UNION ALL
+          SELECT id FROM contacts
+          WHERE organization_id = organization AND channel = 'phone_messaging' AND primary_phone IS NOT NULL
+          LIMIT lookup_max + 1
+        ) AS identified
+        HAVING count(*) <= lookup_max;
+      END IF;
+      exceeded_max := lookup_max;
     END IF;
 
     -- One of the four parts has rows: those that were looked up, or the next ones of the owner, the stage, or all. A limit
@@ -879,8 +890,7 @@ BEGIN
     SELECT contact.*
     FROM (
       SELECT contact.*
-      FROM (SELECT DISTINCT unnest(found_ids) AS id ORDER BY id) AS found
-      CROSS JOIN LATERAL (SELECT * FROM contacts WHERE organization_id = organization AND id = found.id OFFSET 0) AS contact
+      FROM (SELECT * FROM contacts WHERE organization_id = organization AND id = ANY(found_ids) OFFSET 0) AS contact
       WHERE (contact.updated_at, contact.id) < (from_at, from_id)
       UNION ALL
       (
@@ -914,23 +924,41 @@ BEGIN
       )
       AND (terms IS NULL OR strpos(contact.search_text, terms[1]) > 0 OR strpos(contact.search_text, terms[2]) > 0)
     ORDER BY contact.updated_at DESC, contact.id DESC
-    OFFSET returned
-    LIMIT size - returned;
+    LIMIT missing;
 
     GET DIAGNOSTICS added = ROW_COUNT;
-    returned := returned + added;
-    EXIT WHEN found_ids IS NOT NULL OR returned = size;
-    -- Nothing is left if the turn could read all contacts of the owner, of the stage, or of the organization.
-    EXIT WHEN NOT EXISTS (
-      SELECT FROM contacts WHERE organization_id = organization AND owner_user_id = owner
+    missing := missing - added;
+    EXIT WHEN found_ids IS NOT NULL OR missing = 0;
+    -- The next turn continues after the last contact that this one read. If it read fewer than it could, none is left.
+    SELECT updated_at, id INTO from_at, from_id
+    FROM (
+      (
+        SELECT updated_at, id FROM contacts
+        WHERE organization_id = organization AND owner_user_id = owner AND (updated_at, id) < (from_at, from_id)
+        ORDER BY updated_at DESC, id DESC
+        OFFSET read_max - 1 LIMIT 1
+      )
       UNION ALL
-      SELECT FROM contacts WHERE organization_id = organization AND owner IS NULL AND lifecycle_stage = stage
+      (
+        SELECT updated_at, id FROM contacts
+        WHERE organization_id = organization AND owner IS NULL AND lifecycle_stage = stage
+          AND (updated_at, id) < (from_at, from_id)
+        ORDER BY updated_at DESC, id DESC
+        OFFSET read_max - 1 LIMIT 1
+      )
       UNION ALL
-      SELECT FROM contacts WHERE organization_id = organization AND owner IS NULL AND stage IS NULL
-      OFFSET read_max
-    );
-    read_max := 20 * read_max;
-    lookup_max := read_max;
+      (
+        SELECT updated_at, id FROM contacts
+        WHERE organization_id = organization AND owner IS NULL AND stage IS NULL AND (updated_at, id) < (from_at, from_id)
+        ORDER BY updated_at DESC, id DESC
+        OFFSET read_max - 1 LIMIT 1
+      )
+    ) AS last_read;
+    EXIT WHEN NOT FOUND;
+    -- To fill the page, about `missing * read_max / added` more contacts have to be read. Looking a contact up takes about twice
+    -- as long, and looking 200,000 up nearly the time that a search has.
+    lookup_max := least(200000, missing * read_max / (1 + added) / 2);
+    read_max := 4 * read_max;
   END LOOP;
 END
 $function$;

@@ -112,8 +112,8 @@ const isOnPage = (sql: SqlClient.SqlClient, { match: { updated_since }, page }: 
   return updated_since === null ? follows : sql`${follows} AND contact.updated_at >= ${date(updated_since)}`
 }
 
-/** How many of the newest contacts of an owner or a stage are read for a page of those with a tag: `read_max` of `find_contacts`. */
-export const newest_max = 1500
+/** How many of the newest contacts of an owner or a stage are read for a page of those with a tag. */
+const newest_max = 1500
 
 /**
  * A tag with at most this many contacts cannot fill a page of the default size. One with a few more can, so the newest contacts
