@@ -835,7 +835,7 @@ DECLARE
   added bigint;
 BEGIN
   LOOP
-    -- A slightly higher maximum would probably be exceeded, too.
+    -- A lower maximum would be exceeded again, and a slightly higher one probably, too.
     IF lookup_max >= 1.5 * exceeded_max THEN
       -- The smallest of up to three lists: each has all contacts that match one filter, or is too long.
       SELECT ids INTO found_ids
@@ -849,7 +849,7 @@ BEGIN
           SELECT id FROM contacts WHERE organization_id = organization AND lifecycle_stage = stage LIMIT lookup_max + 1
         ) END),
         -- The contacts whose text contains a term. The index of texts returns all that may contain it at once, so a sample of
-        -- one in 256 first shows how many there are.
+        -- one in 256 first shows about how many there are.
         (CASE WHEN terms IS NOT NULL AND NOT EXISTS (
           SELECT FROM contact_texts
           WHERE text_keys(organization_id, contact_id, search_text) @> term_keys(organization, terms[1], 1)
@@ -868,8 +868,8 @@ BEGIN
       ORDER BY cardinality(ids)
       LIMIT 1;
 
-      -- Else the contacts with an identity on the channel. A phone number is one on phone messaging. No index has their IDs, so
-      -- this list takes the longest.
+      -- Otherwise, the contacts with an identity on the channel. A phone number counts as one on phone messaging. No index has
+      -- their IDs, so this list takes the longest, and is made only if no other is short enough.
       IF channel IS NOT NULL AND found_ids IS NULL THEN
         SELECT coalesce(array_agg(id), '{}') INTO found_ids
         FROM (
@@ -929,7 +929,7 @@ BEGIN
     GET DIAGNOSTICS added = ROW_COUNT;
     missing := missing - added;
     EXIT WHEN found_ids IS NOT NULL OR missing = 0;
-    -- The next turn continues after the last contact that this one read. If it read fewer than it could, none is left.
+    -- The next turn continues after the last contact that this one read. If this one read fewer than `read_max`, none is left.
     SELECT updated_at, id INTO from_at, from_id
     FROM (
       (
@@ -956,7 +956,7 @@ BEGIN
     ) AS last_read;
     EXIT WHEN NOT FOUND;
     -- To fill the page, about `missing * read_max / added` more contacts have to be read. Looking a contact up takes about twice
-    -- as long, and looking 200,000 up nearly the time that a search has.
+    -- as long as reading it. Looking 200,000 up takes more than half of the second that a search has.
     lookup_max := least(200000, missing * read_max / (1 + added) / 2);
     read_max := 4 * read_max;
   END LOOP;
