@@ -1,10 +1,13 @@
 /** Many contacts to list and search. */
 import * as Fixtures from "@messaging-crm/conformance/Fixtures"
-import { type Contact, type ContactCriteria, ContactStore } from "@messaging-crm/core/Contacts"
+import { type Contact, type ContactCriteria, positionOf } from "@messaging-crm/core/Contacts"
 import type { MemberId, OrganizationId, TagId } from "@messaging-crm/core/Ids"
 import type { PageRequest } from "@messaging-crm/core/Page"
 import { DateTime, Effect } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
+
+/** The SQL condition that the sample of a search does not have the contact `id` (`text_keys.sql`). */
+export const unsampled = "uuid_hash(id) & 255 <> 0"
 
 /**
  * Inserts contacts by their number `n`, counted from 1: the SQL of a contact's text, and of how long ago it was updated. Their
@@ -24,13 +27,11 @@ export const insertMany = Effect.fnUntraced(function*(
   yield* sql`
     WITH inserted AS (
       INSERT INTO contacts (organization_id, id, custom_values, search_text, updated_at)
-      SELECT
-        ${organization_id}::uuid,
-        overlay(overlay(md5(${seed}::text || n) PLACING '7' FROM 13) PLACING '8' FROM 17)::uuid,
-        '{}',
-        ${search_text},
-        ${newest}::timestamptz - (${age})
-      FROM generate_series(1, ${count}::int) AS n
+      SELECT ${organization_id}::uuid, id, '{}', ${search_text}, ${newest}::timestamptz - (${age})
+      FROM (
+        SELECT n, overlay(overlay(md5(${seed}::text || n) PLACING '7' FROM 13) PLACING '8' FROM 17)::uuid AS id
+        FROM generate_series(1, ${count}::int) AS n
+      ) AS numbered
       RETURNING organization_id, id, search_text
     )
     INSERT INTO contact_texts (organization_id, contact_id, search_text)
@@ -45,16 +46,14 @@ export const firstPages = Effect.fnUntraced(function*(
   criteria: Partial<ContactCriteria>,
   size: number
 ) {
-  const store = yield* ContactStore
   const ids: Array<string> = []
   let after: PageRequest["after"] = null
   for (let page = 0; page < 9; page++) {
-    const match = { ...Fixtures.everyone, ...criteria }
-    const found: ReadonlyArray<Contact> = yield* store.list(organization_id, match, { after, size })
+    const found: ReadonlyArray<Contact> = yield* Fixtures.contacts(organization_id, criteria, { after, size })
     ids.push(...found.map(({ id }) => id))
     const last = found.at(-1)
     if (found.length < size || last === undefined) break
-    after = { at: last.updated_at, id: last.id }
+    after = positionOf(last)
   }
   return ids
 })

@@ -1,6 +1,6 @@
 import type { WithResponse } from "./Attempt.ts"
 
-/** A page of a list. Only `next_cursor: null` marks the last one; any page may be shorter than `page_size`. */
+/** A page of a list. Only `next_cursor: null` marks the last one; any page may be shorter than `page_size`, or empty. */
 export interface Page<A> {
   readonly data: ReadonlyArray<A>
   readonly next_cursor: string | null

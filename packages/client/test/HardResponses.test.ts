@@ -115,6 +115,13 @@ describe("a response that is not from the API", () => {
   })
 })
 
+it("an empty page of a list is followed by the next page", async () => {
+  const pages = [{ data: [], next_cursor: "c1" }, { data: [{ id: "1" }], next_cursor: null }]
+  const { crm, requests } = connect(() => Response.json(pages.shift()))
+  assert.deepStrictEqual(await outcomeOf(crm.contacts.list().toArray({ limit: 9 })), [{ id: "1" }])
+  assert.lengthOf(requests, 2)
+})
+
 /** Checks that a call ended with a result or an error of the client, after few requests. */
 const checkEnding = (status: number): Parameters<typeof eachOperation>[1] => (outcome, { name, requests, retries }) => {
   const context = outcome instanceof Error ? `${name}: ${String(outcome)}` : name

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { OrganizationId } from "@messaging-crm/core/Ids"
-import { Cursors, PageSize, type Position } from "@messaging-crm/core/Page"
+import { complete, Cursors, type Found, PageSize, type Position } from "@messaging-crm/core/Page"
 import { RootKeys, Secrets } from "@messaging-crm/core/Secrets"
 import { Arbitrary, DateTime, Effect, Layer, Redacted, Schema } from "effect"
 
@@ -25,19 +25,28 @@ interface Request {
   readonly list?: string
   readonly filters?: Readonly<Record<string, unknown>>
   readonly chars?: (row: Position) => number
+  /** Finds rows for a page among those that follow the cursor. */
+  readonly search?: (following: ReadonlyArray<Position>, size: number) => Found<Position>
 }
 
-const page = (
-  { chars = () => 0, cursor, filters = { status: "open", query: null }, list = "rows", size = 4 }: Request
-) =>
+const page = ({
+  chars = () => 0,
+  cursor,
+  filters = { status: "open", query: null },
+  list = "rows",
+  search = (following, size) => complete(following.slice(0, size)),
+  size = 4
+}: Request) =>
   Cursors.use((service) =>
     service.page({
       list,
       filters,
       cursor,
       size,
-      fetch: ({ after, size }) =>
-        Effect.succeed(rows.slice(after === null ? 0 : rows.findIndex(({ id }) => id === after.id) + 1).slice(0, size)),
+      fetch: ({ after, size }) => {
+        const start = after === null ? 0 : rows.findIndex(({ id }) => id === after.id) + 1
+        return Effect.succeed(search(rows.slice(start), size))
+      },
       position: (row) => row,
       chars
     })
@@ -80,6 +89,35 @@ it.effect("a page holds texts of a million characters together, and no more", ()
     const { data } = yield* page({ cursor: null, chars: () => 500_000 })
     assert.lengthOf(data, 2)
   }).pipe(Effect.provide(cursors), as(ours)))
+
+it.effect.prop("a page ends where the store stopped, even without rows; the walk misses none", {
+  matching: Arbitrary.array(Arbitrary.schema(Schema.Boolean), { minLength: rows.length, maxLength: rows.length }),
+  read_max: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: rows.length + 1 })),
+  row_chars: Schema.Literals([0, 400_000]),
+  size: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: rows.length }))
+}, ({ matching, read_max, row_chars, size }) =>
+  Effect.gen(function*() {
+    const isMatch = (row: Position) => matching[rows.indexOf(row)] === true
+    const walked: Array<Position> = []
+    let cursor: string | null = null
+    do {
+      const { data, next_cursor }: { data: ReadonlyArray<Position>; next_cursor: string | null } = yield* page({
+        chars: () => row_chars,
+        cursor,
+        size,
+        search: (following, wanted) => {
+          const read = following.slice(0, read_max)
+          const found = read.filter(isMatch).slice(0, wanted)
+          const stopped = found.length < wanted && read.length < following.length
+          return { rows: found, stopped_at: stopped ? read.at(-1) ?? null : null }
+        }
+      })
+      assert.isAtMost(data.length, size)
+      walked.push(...data)
+      cursor = next_cursor
+    } while (cursor !== null)
+    assert.deepStrictEqual(walked, rows.filter(isMatch))
+  }).pipe(as(ours), Effect.provide(cursors)))
 
 describe("a cursor", () => {
   it.effect.prop("pages through a list without gap or duplicate, and is null on the last page", {

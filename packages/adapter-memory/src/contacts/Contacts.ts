@@ -10,17 +10,17 @@ import {
   ContactStore,
   insertContact,
   type KnownIdentity,
-  type LoadedContact
+  type LoadedContact,
+  positionOf
 } from "@messaging-crm/core/Contacts"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
+import { complete } from "@messaging-crm/core/Page"
 import { DateTime, Layer, Option, Result, Struct } from "effect"
 import { apply } from "../work/Commit.ts"
 import { AuditRows } from "../work/PrivateTables.ts"
 import { page } from "../world/Order.ts"
 import * as Table from "../world/Table.ts"
 import { World } from "../world/World.ts"
-
-const positionOf = (contact: ContactColumns) => ({ at: contact.updated_at, id: contact.id })
 
 type Row = Table.Row<ContactColumns>
 
@@ -91,12 +91,13 @@ export const layer = Layer.effect(
         read(({ tables }) => Option.map(Table.get(tables, ContactRows, organization_id, id), toLoaded)),
       list: (organization_id, match, request) =>
         read(({ tables }) =>
-          page(
-            Table.all(tables, ContactRows, organization_id).filter(matches(tables, organization_id, match)),
-            request,
-            positionOf
+          complete(
+            page(
+              Table.all(tables, ContactRows, organization_id).filter(matches(tables, organization_id, match)),
+              request,
+              positionOf
+            ).map(toContact)
           )
-            .map(toContact)
         ),
       identify: (organization_id, channel_type, network_ids) =>
         read(({ tables }) => identify(tables, organization_id, channel_type, network_ids)),

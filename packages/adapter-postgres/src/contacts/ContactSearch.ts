@@ -12,9 +12,9 @@
  * Only `indexed` uses the shared connections: each other way may read many contacts for a page of a few.
  */
 import { ChannelType } from "@messaging-crm/core/Channels"
-import type { ContactCriteria } from "@messaging-crm/core/Contacts"
+import { type Contact, type ContactCriteria, positionOf } from "@messaging-crm/core/Contacts"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
-import type { PageRequest } from "@messaging-crm/core/Page"
+import { complete, type Found, type PageRequest } from "@messaging-crm/core/Page"
 import { Effect } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
 import { date, json, startOf } from "../database/Columns.ts"
@@ -158,56 +158,55 @@ const newestOf = (sql: SqlClient.SqlClient, selected: Selected): Statement.State
   `
 }
 
-/** Returns the source of a page that is `indexed` or `exact`: each `contact` that passes all filters. */
-const filterSource = (sql: SqlClient.SqlClient, selected: Selected): Statement.Fragment => {
-  const { match, organization_id } = selected
-  return sql`${candidates(sql, organization_id, match)} contact
-    WHERE contact.organization_id = ${organization_id} AND ${passes(sql, match)} AND ${isOnPage(sql, selected)}`
-}
-
-/** Returns the source of a page that must be searched for. */
-const searchSource = (sql: SqlClient.SqlClient, selected: Selected): Statement.Fragment => {
-  const { match: { channel, lifecycle_stage, owner_user_id, search_terms, tag_id }, organization_id, page } = selected
-  const { at, id } = startOf(page)
-  // A search returns the newest `updated_at` first, so a page begins with the contacts that were updated since the given time.
-  return sql`find_contacts(
-      ${organization_id}, ${at}, ${id}, ${page.size}, ${owner_user_id}, ${lifecycle_stage}, ${tag_id}, ${channel},
-      ${search_terms}::text[]
-    ) contact
-    WHERE ${isOnPage(sql, selected)}`
-}
-
-/** Returns the statement that selects the page from its source, in the list's order. */
-const pageFrom = (
-  sql: SqlClient.SqlClient,
-  { columns, page }: Selected,
-  source: Statement.Fragment
-): Statement.Statement<unknown> =>
-  sql`
+/** Returns the statement that selects a page that is `indexed` or `exact`. */
+const filteredOf = (sql: SqlClient.SqlClient, selected: Selected): Statement.Statement<unknown> => {
+  const { columns, match, organization_id, page } = selected
+  return sql`
     SELECT ${sql.literal(columns)}
-    FROM ${source}
+    FROM ${candidates(sql, organization_id, match)} contact
+    WHERE contact.organization_id = ${organization_id} AND ${passes(sql, match)} AND ${isOnPage(sql, selected)}
     ORDER BY contact.updated_at DESC, contact.id DESC
     LIMIT ${page.size}
   `
+}
+
+/** Returns the statement that searches for the page. If the search stops early, it also selects the last contact read. */
+const searchOf = (sql: SqlClient.SqlClient, selected: Selected): Statement.Statement<unknown> => {
+  const { columns, match, organization_id, page } = selected
+  const { channel, lifecycle_stage, owner_user_id, search_terms, tag_id, updated_since } = match
+  const { at, id } = startOf(page)
+  return sql`
+    SELECT ${sql.literal(columns)}, contact.search_text IS NOT NULL AS is_match
+    FROM find_contacts(
+      ${organization_id}, ${at}, ${id}, ${page.size}, ${owner_user_id}, ${lifecycle_stage}, ${tag_id}, ${channel},
+      ${search_terms}::text[], ${updated_since === null ? "-infinity" : date(updated_since)}
+    ) contact
+    ORDER BY contact.updated_at DESC, contact.id DESC
+  `
+}
 
 /** Finds a page in the way of its plan. */
-export const read = <Row>(
+export const read = (
   sql: SqlClient.SqlClient,
-  { columns, rows }: Selection<Row>,
+  { columns, rows, rowsByMatch }: Selection<Contact>,
   organization_id: OrganizationId,
   plan: Plan,
   page: PageRequest
-): Effect.Effect<ReadonlyArray<Row>, SqlError.SqlError> => {
+): Effect.Effect<Found<Contact>, SqlError.SqlError> => {
   const selected = { ...plan, columns, organization_id, page }
-  const search = () => rows(pageFrom(sql, selected, searchSource(sql, selected)))
+  const search = () =>
+    Effect.map(rowsByMatch(searchOf(sql, selected)), ([matches, [last_read]]): Found<Contact> => ({
+      rows: matches,
+      stopped_at: last_read === undefined ? null : positionOf(last_read)
+    }))
   switch (plan.way) {
     case "indexed":
     case "exact":
-      return rows(pageFrom(sql, selected, filterSource(sql, selected)))
+      return Effect.map(rows(filteredOf(sql, selected)), complete)
     case "newest_first":
       return Effect.flatMap(
         rows(newestOf(sql, selected)),
-        (newest) => newest.length === page.size ? Effect.succeed(newest) : search()
+        (newest) => newest.length === page.size ? Effect.succeed(complete(newest)) : search()
       )
     case "search":
       return search()

@@ -1,7 +1,7 @@
 /** Decodes the rows that a statement returns into core's types, and deletes old rows. */
 import { Codecs, type OwnSchema } from "@messaging-crm/core/Codecs"
 import type { Timestamp } from "@messaging-crm/core/Timestamps"
-import { Array, Effect, type Option, Schema } from "effect"
+import { Array, Effect, type Option, Predicate, Schema } from "effect"
 import type { SqlClient, SqlError, Statement as Sql } from "effect/sql"
 import { date } from "./Columns.ts"
 
@@ -28,7 +28,15 @@ const decoded = <S extends OwnSchema>(schema: S, statement: Statement): Effect.E
 export interface Selection<Row> {
   readonly columns: string
   readonly rows: (statement: Sql.Statement<unknown>) => Effect.Effect<ReadonlyArray<Row>, SqlError.SqlError>
+  /** Returns the rows that match, and the others. The last column that the statement selects is `is_match`. */
+  readonly rowsByMatch: (
+    statement: Sql.Statement<unknown>
+  ) => Effect.Effect<readonly [matches: ReadonlyArray<Row>, others: ReadonlyArray<Row>], SqlError.SqlError>
 }
+
+/** Separates the elements that match from the others. */
+const split = <A>(all: ReadonlyArray<A>, isMatch: (element: A) => boolean) =>
+  [all.filter(isMatch), all.filter(Predicate.not(isMatch))] as const
 
 /**
  * Makes the selection of a schema's fields, each by its expression, for a list of many rows.
@@ -43,6 +51,7 @@ export const selection = <const Fields extends Readonly<Record<string, OwnSchema
   selected.add(schema)
   schemas.add(schema)
   const all = Schema.Array(schema)
+  const parts = Schema.Tuple([all, all])
   return {
     columns: Object.keys(schema.fields).map((field) => `${expressionOf(field)} AS ${field}`).join(", "),
     rows: (statement) =>
@@ -51,6 +60,19 @@ export const selection = <const Fields extends Readonly<Record<string, OwnSchema
         return decode === null
           ? decoded(all, statement)
           : Effect.map(statement.values, (found) => found.map(decode))
+      }),
+    rowsByMatch: (statement) =>
+      Effect.flatMap(Codecs, ({ decode, decodeValues }) => {
+        const decodeRow = decodeValues(schema)
+        return decodeRow === null
+          ? Effect.flatMap(statement, (found) =>
+            decode(parts)(split(found, (row) =>
+              Predicate.hasProperty(row, "is_match") && row.is_match === true)))
+          : Effect.map(statement.values, (found) => {
+            const [matches, others] = split(found, (row) =>
+              row.at(-1) === true)
+            return [matches.map(decodeRow), others.map(decodeRow)]
+          })
       })
   }
 }

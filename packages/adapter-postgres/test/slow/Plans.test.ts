@@ -182,7 +182,7 @@ it.layer(database, { excludeTestServices: true, timeout: "3 minutes" })("Plans, 
       for (const [name, match] of searches) {
         sound(
           name,
-          ContactStore.use((store) => store.list(Crowd.large, { ...Fixtures.everyone, ...match }, page)),
+          Fixtures.contacts(Crowd.large, match, page),
           // A plan that finds nothing shows little: a scan of a whole index may find nothing at once.
           ...(page.after === null && named.has(name) ? ["a row is found" as const] : [])
         )
@@ -208,11 +208,10 @@ it.layer(database, { excludeTestServices: true, timeout: "3 minutes" })("Plans, 
   }
 
   const findsWhatMatches = Effect.fnUntraced(function*(matches: typeof rare) {
-    const store = yield* ContactStore
     const cases = matches.flatMap((match) => Object.values(pages).map((page) => [match, page] as const))
     const expected = yield* matching(cases)
     for (const [index, [match, page]] of cases.entries()) {
-      const found = yield* store.list(Crowd.large, { ...Fixtures.everyone, ...match }, page)
+      const found = yield* Fixtures.contacts(Crowd.large, match, page)
       assert.deepStrictEqual(found.map(({ id }) => id), expected[index])
     }
   })

@@ -1,4 +1,5 @@
 /** Contacts and their identities. */
+import { assert } from "@effect/vitest"
 import { IdentityNetworkIdRows, IdentityRows } from "@messaging-crm/core/ContactIdentities"
 import {
   type Contact,
@@ -11,11 +12,26 @@ import {
   newContact as contactOf
 } from "@messaging-crm/core/Contacts"
 import { ContactId, IdentityId, type OrganizationId } from "@messaging-crm/core/Ids"
+import type { PageRequest } from "@messaging-crm/core/Page"
 import { Effect, Option } from "effect"
 import { mustCommit, noon, uuid } from "./Base.ts"
 
 /** Filters that match every contact. */
 export const everyone: ContactCriteria = criteriaOf({})
+
+/** Lists the contacts that meet some criteria, the first 99 unless another page is given. No store stops early for a few. */
+export const contacts = (
+  organization_id: OrganizationId,
+  criteria: Partial<ContactCriteria> = {},
+  page: PageRequest = { after: null, size: 99 }
+) =>
+  Effect.map(
+    ContactStore.use((store) => store.list(organization_id, { ...everyone, ...criteria }, page)),
+    ({ rows, stopped_at }) => {
+      assert.isNull(stopped_at)
+      return rows
+    }
+  )
 
 /** A contact that is not stored yet. */
 export const newContact = Effect.map(uuid, (id) => contactOf(ContactId.make(id), { phone: null }, noon))

@@ -3,7 +3,7 @@ import { assert, it } from "@effect/vitest"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { ContactFields, CreateContactField } from "@messaging-crm/core/ContactFields"
 import { ContactImports } from "@messaging-crm/core/ContactImports"
-import { ContactStore, CreateContact } from "@messaging-crm/core/Contacts"
+import { CreateContact } from "@messaging-crm/core/Contacts"
 import { MemberId } from "@messaging-crm/core/Ids"
 import { CreateTag, Tags } from "@messaging-crm/core/Tags"
 import { Arbitrary, Effect, Result } from "effect"
@@ -34,9 +34,7 @@ const makeScene = Effect.gen(function*() {
     ContactImports.use((imports) =>
       Effect.flatMap(imports.open(columns, key ?? null), (table) => imports.addRows(table, rows))
     ).pipe(as, Effect.orDie)
-  const contacts = ContactStore.use((store) =>
-    store.list(organization_id, Fixtures.everyone, { after: null, size: 999 })
-  )
+  const contacts = Fixtures.contacts(organization_id, {}, { after: null, size: 999 })
   return { add, as, contacts, customer_number, importTable, organization_id, owner_user_id, vip, visits }
 })
 

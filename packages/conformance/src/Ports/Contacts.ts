@@ -33,7 +33,7 @@ const rows = (it: It, { runs }: Options) => {
       const contact = yield* Fixtures.contact(ours, { ...fields, custom_values })
       assert.deepStrictEqual(yield* store.find(ours, contact.id), Option.some(contact))
       assert.deepStrictEqual(yield* store.load(ours, contact.id), Option.some({ ...contact, version: 1 }))
-      assert.deepStrictEqual(yield* store.list(ours, Fixtures.everyone, { after: null, size: 2 }), [contact])
+      assert.deepStrictEqual(yield* Fixtures.contacts(ours), [contact])
     }), { arbitrary: { runs } })
 
   it.effect("returns a contact's identities by id, and its tags by name key", () =>
@@ -50,7 +50,7 @@ const rows = (it: It, { runs }: Options) => {
       const version = 3
       assert.deepStrictEqual(yield* store.find(ours, contact.id), Option.some(expected))
       assert.deepStrictEqual(yield* store.load(ours, contact.id), Option.some({ ...expected, version }))
-      assert.deepStrictEqual(yield* store.list(ours, Fixtures.everyone, { after: null, size: 9 }), [expected])
+      assert.deepStrictEqual(yield* Fixtures.contacts(ours), [expected])
     }))
 }
 
@@ -81,8 +81,7 @@ const inserts = (it: It, { runs }: Options) => {
       const elsewhere = fresh.map((contact) => ({ ...contact, owner_user_id: null, tags: [] }))
       assert.deepStrictEqual((yield* store.insertNew(theirs, elsewhere, [])).toSorted(), ids)
       for (const contact of fresh) {
-        const match = { ...Fixtures.everyone, search_terms: [searchText(contact)] } as const
-        const matches = yield* store.list(ours, match, { after: null, size: 99 })
+        const matches = yield* Fixtures.contacts(ours, { search_terms: [searchText(contact)] })
         assert.include(matches.map(({ id }) => id), contact.id)
       }
     }), { arbitrary: { runs } })
@@ -106,7 +105,7 @@ const concurrency = (it: It) => {
       })
       const inserted = (yield* Effect.all(calls, { concurrency: "unbounded" })).flat()
       assert.deepStrictEqual(inserted.toSorted(), contacts.map(({ id }) => id).toSorted())
-      assert.lengthOf(yield* store.list(ours, Fixtures.everyone, { after: null, size: 99 }), 40)
+      assert.lengthOf(yield* Fixtures.contacts(ours), 40)
     }))
 }
 
@@ -140,11 +139,8 @@ const updates = (it: It, { runs }: Options) => {
           })
         )
         assert.deepStrictEqual(yield* store.load(ours, before.id), Option.some({ ...changed, version: 2 }))
-        const search_terms = [searchText(changed)] as const
-        const matches = yield* store.list(ours, { ...Fixtures.everyone, search_terms }, { after: null, size: 9 })
-        assert.deepStrictEqual(matches, [changed])
-        const byEmail = { ...Fixtures.everyone, email_key: "new@acme.example" }
-        assert.deepStrictEqual(yield* store.list(ours, byEmail, { after: null, size: 9 }), [changed])
+        assert.deepStrictEqual(yield* Fixtures.contacts(ours, { search_terms: [searchText(changed)] }), [changed])
+        assert.deepStrictEqual(yield* Fixtures.contacts(ours, { email_key: "new@acme.example" }), [changed])
       }),
     { arbitrary: { runs } }
   )
@@ -268,7 +264,7 @@ const separation = (it: It) => {
       const before = yield* store.find(ours, mine.id)
       assert.deepStrictEqual(yield* store.find(theirs, mine.id), Option.none())
       assert.deepStrictEqual(yield* store.load(theirs, mine.id), Option.none())
-      assert.deepStrictEqual(yield* store.list(theirs, Fixtures.everyone, { after: null, size: 9 }), [])
+      assert.deepStrictEqual(yield* Fixtures.contacts(theirs), [])
       const yours = yield* Fixtures.contact(theirs, { primary_phone: phone })
       const identity = yield* Fixtures.identity(theirs, yours.id, { external_id: phone })
       const owners = yield* store.identify(theirs, "phone_messaging", [phone])

@@ -10,6 +10,7 @@ import { operation } from "../kernel/Operations.ts"
 import {
   type CursorInvalid,
   Cursors,
+  type Found,
   type ListOptions,
   type Page,
   type PageRequest,
@@ -43,7 +44,8 @@ export * from "./ContactSearch.ts"
 
 // ----------------------------------------------------------- decisions
 
-const positionOf = ({ id, updated_at }: Contact): Position => ({ at: updated_at, id })
+/** Returns the position of a contact in lists. */
+export const positionOf = ({ id, updated_at }: Pick<Contact, "id" | "updated_at">): Position => ({ at: updated_at, id })
 
 /** Returns how long the long texts of a contact are in JSON. Texts that are too short to matter are counted without escapes. */
 const charsOf = ({ custom_values, notes }: Contact): number => {
@@ -68,8 +70,9 @@ const charsOf = ({ custom_values, notes }: Contact): number => {
  *   A term matches where the search text contains it, character by character.
  *   The filter for phone messaging also passes contacts with a `primary_phone`.
  *   `external_id` is any network ID of an identity, of the type `channel` if both are given.
- *   A store may fail with `SearchTimeout` if a list with filters takes more than a second,
- *   or waits longer than that for those of other organizations.
+ *   A store may stop a list with filters early, and then returns the contacts up to a
+ *   position, and that position. It may fail with `SearchTimeout` if a list with filters
+ *   takes more than a second, or waits longer than that for those of other organizations.
  * - `identify` looks network IDs up on a type of channel and returns the identities
  *   found, each with the ID that was looked up, in the order of the IDs.
  * - `match` returns the most recently updated contact with a phone or folded email, and whether there are others.
@@ -86,7 +89,7 @@ export class ContactStore extends Context.Service<ContactStore, {
     organization_id: OrganizationId,
     match: ContactCriteria,
     page: PageRequest
-  ) => Effect.Effect<ReadonlyArray<Contact>, SearchTimeout>
+  ) => Effect.Effect<Found<Contact>, SearchTimeout>
   readonly identify: (
     organization_id: OrganizationId,
     channel_type: Identity["channel_type"],

@@ -30,6 +30,15 @@ export interface PageRequest {
   readonly size: number
 }
 
+/**
+ * The rows that a store found for a page, and the position at which it stopped if it found fewer than `size` and there may be
+ * more.
+ */
+export interface Found<A> {
+  readonly rows: ReadonlyArray<A>
+  readonly stopped_at: Position | null
+}
+
 /** The options of a list with pages. A filter that is absent does not filter. */
 export type ListOptions<Filters extends object> = Partial<Filters> & {
   readonly cursor: string | null
@@ -54,6 +63,9 @@ export class CursorInvalid extends Schema.TaggedError<CursorInvalid>()("CursorIn
 
 // ----------------------------------------------------------- decisions
 
+/** Returns what a store found that never stops early. */
+export const complete = <A>(rows: ReadonlyArray<A>): Found<A> => ({ rows, stopped_at: null })
+
 /** Returns as many of the first rows as fit on one page, but at least one. */
 const fitting = <A>(rows: ReadonlyArray<A>, charsOf: (row: A) => number): ReadonlyArray<A> => {
   let chars = 0
@@ -67,15 +79,15 @@ const fitting = <A>(rows: ReadonlyArray<A>, charsOf: (row: A) => number): Readon
 export class Cursors extends Context.Service<Cursors, {
   /**
    * Reads one page: decodes the cursor, fetches one row more than the page holds,
-   * and issues the next cursor from the last row of the page. The page ends early
-   * if the texts of its rows together exceed `page_chars_max`.
+   * and issues the next cursor from the last row of the page, or from where the store
+   * stopped. The page ends early if the texts of its rows together exceed `page_chars_max`.
    */
   readonly page: <A, E, R>(options: {
     readonly list: string
     readonly filters: Readonly<Record<string, unknown>>
     readonly cursor: string | null
     readonly size: number
-    readonly fetch: (request: PageRequest) => Effect.Effect<ReadonlyArray<A>, E, R>
+    readonly fetch: (request: PageRequest) => Effect.Effect<Found<A>, E, R>
     readonly position: (row: A) => Position
     /** The length of a row's texts as JSON, in characters. Required for rows with long texts. */
     readonly chars?: (row: A) => number
@@ -110,13 +122,11 @@ export class Cursors extends Context.Service<Cursors, {
           const filters = Object.entries(options.filters).filter(([, value]) => value !== null)
           const scope = yield* secrets.sha256(JSON.stringify([organization_id, filters.toSorted()]))
           const after = options.cursor === null ? null : yield* read(options.list, scope, options.cursor)
-          const rows = yield* options.fetch({ after, size: options.size + 1 })
+          const { rows, stopped_at } = yield* options.fetch({ after, size: options.size + 1 })
           const data = fitting(rows.slice(0, options.size), options.chars ?? (() => 0))
           const last = rows.length > data.length ? data.at(-1) : undefined
-          return {
-            data,
-            next_cursor: last === undefined ? null : yield* issue(options.list, scope, options.position(last))
-          }
+          const end = last === undefined ? stopped_at : options.position(last)
+          return { data, next_cursor: end === null ? null : yield* issue(options.list, scope, end) }
         })
       })
     })

@@ -10,6 +10,7 @@ import { zipConcurrently } from "../kernel/Concurrency.ts"
 import type { ConversationId, MemberId, OrganizationId } from "../kernel/Ids.ts"
 import { operation } from "../kernel/Operations.ts"
 import {
+  complete,
   type CursorInvalid,
   Cursors,
   type ListOptions,
@@ -211,7 +212,7 @@ export class Conversations extends Context.Service<Conversations, {
       ) {
         const { organization_id } = yield* CurrentActor
         const filters = { ...everyConversation, ...given }
-        const fetch = (request: PageRequest) => store.list(organization_id, filters, request)
+        const fetch = (request: PageRequest) => Effect.map(store.list(organization_id, filters, request), complete)
         const rows = { list: "conversations", filters: { ...filters }, fetch, position }
         const page = yield* cursors.page({ ...rows, cursor, size: page_size })
         return { ...page, data: page.data.map(toConversation) }

@@ -6,7 +6,7 @@ import { CurrentActor } from "../kernel/Actor.ts"
 import type { ChannelId, ContactId, ConversationId, MessageId, OrganizationId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { operation } from "../kernel/Operations.ts"
-import { type CursorInvalid, Cursors, type Page, type PageRequest, type Position } from "../kernel/Page.ts"
+import { complete, type CursorInvalid, Cursors, type Page, type PageRequest, type Position } from "../kernel/Page.ts"
 import { purgeOlderThan } from "../kernel/Purges.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
 import * as Events from "../webhooks/Events.ts"
@@ -198,7 +198,7 @@ export class Messages extends Context.Service<Messages, {
           conversations.find(organization_id, conversation_id),
           Effect.fromOption(() => new ConversationNotFound())
         )
-        const fetch = (page: PageRequest) => store.list(organization_id, conversation_id, page)
+        const fetch = (page: PageRequest) => Effect.map(store.list(organization_id, conversation_id, page), complete)
         // A message or a valid cursor proves that the conversation exists, so it is looked up only if there is neither.
         const rows = {
           list: "messages",

@@ -22,6 +22,7 @@ import {
 } from "../kernel/Ids.ts"
 import { operation } from "../kernel/Operations.ts"
 import {
+  complete,
   type CursorInvalid,
   Cursors,
   type ListOptions,
@@ -270,7 +271,7 @@ export class Events extends Context.Service<Events, {
           filters: { type, since: since === null ? null : since.epochMilliseconds },
           cursor,
           size: page_size,
-          fetch: (request) => store.list(organization_id, { types, since }, request),
+          fetch: (request) => Effect.map(store.list(organization_id, { types, since }, request), complete),
           position: ({ created_at: at, id }) => ({ at, id })
         })
         const data = yield* Effect.forEach(page.data, ({ body }) => decode(Body)(body))

@@ -24,7 +24,7 @@ with a webhook.
 ## Lists
 
 A list returns \`{"data": […], "next_cursor": …}\`. To get the next page, pass \`next_cursor\` as \`cursor\` with the same
-filters, until \`next_cursor\` is null. A page can have fewer items than \`page_size\`.
+filters, until \`next_cursor\` is null. A page can have fewer items than \`page_size\`, or none.
 
 ## Errors
 

@@ -1,6 +1,6 @@
 /** Tests of lists of contacts: their order and their filters. */
 import { assert } from "@effect/vitest"
-import { type Contact, type ContactCriteria, ContactStore, searchText } from "@messaging-crm/core/Contacts"
+import { type Contact, type ContactCriteria, positionOf, searchText } from "@messaging-crm/core/Contacts"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
 import type { Position } from "@messaging-crm/core/Page"
 import { foldCase } from "@messaging-crm/core/Text"
@@ -11,12 +11,7 @@ import { afterNoon, type It, type Options } from "../../Fixtures.ts"
 
 /** Lists the IDs of the contacts that pass the filters. */
 const idsOf = (organization_id: OrganizationId, filters: Partial<ContactCriteria>) =>
-  Effect.map(
-    ContactStore.use((store) =>
-      store.list(organization_id, { ...Fixtures.everyone, ...filters }, { after: null, size: 9 })
-    ),
-    (contacts) => contacts.map(({ id }) => id)
-  )
+  Effect.map(Fixtures.contacts(organization_id, filters), (contacts) => contacts.map(({ id }) => id))
 
 const order = (it: It, { runs }: Options) => {
   it.effect.prop("lists by updated_at descending, then id descending, in pages without gaps or duplicates", {
@@ -24,7 +19,6 @@ const order = (it: It, { runs }: Options) => {
     size: integer({ min: 1, max: 4 })
   }, ({ millis, size }) =>
     Effect.gen(function*() {
-      const store = yield* ContactStore
       const ours = yield* Fixtures.organization
       const contacts = yield* Effect.forEach(
         millis,
@@ -33,8 +27,8 @@ const order = (it: It, { runs }: Options) => {
       const key = (contact: Contact) => `${contact.updated_at.epochMilliseconds} ${contact.id}`
       const listed = yield* Fixtures.readAllPages(
         size,
-        (after: Position | null) => store.list(ours, Fixtures.everyone, { after, size }),
-        ({ id, updated_at }) => ({ at: updated_at, id })
+        (after: Position | null) => Fixtures.contacts(ours, {}, { after, size }),
+        positionOf
       )
       assert.deepStrictEqual(listed.map(key), contacts.map(key).toSorted().toReversed())
     }), { arbitrary: { runs } })
