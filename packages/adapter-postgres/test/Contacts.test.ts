@@ -147,7 +147,8 @@ it.layer(Processes.database, { excludeTestServices: true })("Contacts", (it) => 
         { tag_id: TagId.make(yield* Fixtures.uuid) },
         { channel: "page_messaging" },
         { owner_user_id, lifecycle_stage: "lead" },
-        { phone, search_terms: ["kim"] }
+        { phone, search_terms: ["kim"] },
+        { phone, owner_user_id }
       ]
       for (const match of searches) {
         const searching = yield* Effect.forkChild(Effect.flip(list(match)), { startImmediately: true })
@@ -159,6 +160,7 @@ it.layer(Processes.database, { excludeTestServices: true })("Contacts", (it) => 
         { phone },
         { email_key: "kim@acme.example" },
         { external_id: "kim" },
+        { external_id: "kim", search_terms: ["kim"] },
         { owner_user_id },
         { lifecycle_stage: "lead" },
         { updated_since: Fixtures.noon }

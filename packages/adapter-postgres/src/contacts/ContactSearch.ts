@@ -1,11 +1,11 @@
 /**
- * Finds a page of contacts in PostgreSQL, in one of four ways (`planOf`). An exact filter is a phone, an email address, or an
- * external ID, which usually matches few contacts.
+ * Finds a page of contacts in PostgreSQL, in one of four ways (`planOf`).
  *
  * | Filters | Way | Reads |
  * | --- | --- | --- |
- * | none, an owner, or a stage; an exact one alone or with one of these | `indexed` | the page, by the index of the filter |
- * | any other with an exact one | `exact` | the contacts that match the exact filter, and checks the other filters |
+ * | an external ID, which at most one contact of each channel has | `indexed` | these contacts, and checks the other filters |
+ * | none, or one of owner, stage, phone, and email | `indexed` | the page, by the index of the filter |
+ * | any other with a phone or email | `exact` | at most `exact_max` contacts with that phone or email, and checks the other filters |
  * | a tag with an owner or a stage | `newest_first` | the newest contacts of the owner or stage; searches only if they do not fill the page |
  * | any other | `search` | what `find_contacts.sql` finds |
  *
@@ -15,7 +15,7 @@ import { ChannelType } from "@messaging-crm/core/Channels"
 import { type Contact, type ContactCriteria, positionOf } from "@messaging-crm/core/Contacts"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
 import { complete, type Found, type PageRequest } from "@messaging-crm/core/Page"
-import { Effect } from "effect"
+import { Effect, Predicate } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
 import { date, json, startOf } from "../database/Columns.ts"
 import type { Selection } from "../database/Rows.ts"
@@ -26,22 +26,21 @@ export interface Plan {
   readonly match: ContactCriteria
 }
 
-/** Returns whether one index finds the page. An owner or a stage in addition to an exact filter is checked in its few rows. */
-const hasIndex = ({ channel, external_id, lifecycle_stage, owner_user_id, search_terms, tag_id }: ContactCriteria) =>
-  search_terms === null && tag_id === null &&
-  (owner_user_id === null || lifecycle_stage === null) &&
-  // The channel of an external ID is a part of its key.
-  (channel === null || external_id !== null)
-
-const hasExact = ({ email_key, external_id, phone }: ContactCriteria) =>
-  email_key !== null || external_id !== null || phone !== null
+/** Returns whether an index finds the page. */
+const hasIndex = (
+  { channel, email_key, external_id, lifecycle_stage, owner_user_id, phone, search_terms, tag_id }: ContactCriteria
+) => {
+  if (external_id !== null) return true
+  if (channel !== null || search_terms !== null || tag_id !== null) return false
+  return [email_key, lifecycle_stage, owner_user_id, phone].filter(Predicate.isNotNull).length <= 1
+}
 
 const isTagOfOwnerOrStage = ({ channel, lifecycle_stage, owner_user_id, search_terms, tag_id }: ContactCriteria) =>
   tag_id !== null && (owner_user_id !== null || lifecycle_stage !== null) && channel === null && search_terms === null
 
 const wayOf = (match: ContactCriteria): Plan["way"] => {
   if (hasIndex(match)) return "indexed"
-  if (hasExact(match)) return "exact"
+  if (match.email_key !== null || match.phone !== null) return "exact"
   return isTagOfOwnerOrStage(match) ? "newest_first" : "search"
 }
 
@@ -158,8 +157,8 @@ const newestOf = (sql: SqlClient.SqlClient, selected: Selected): Statement.State
   `
 }
 
-/** Returns the statement that selects a page that is `indexed` or `exact`. */
-const filteredOf = (sql: SqlClient.SqlClient, selected: Selected): Statement.Statement<unknown> => {
+/** Returns the statement that selects a page that is `indexed`. */
+const indexedOf = (sql: SqlClient.SqlClient, selected: Selected): Statement.Statement<unknown> => {
   const { columns, match, organization_id, page } = selected
   return sql`
     SELECT ${sql.literal(columns)}
@@ -167,6 +166,46 @@ const filteredOf = (sql: SqlClient.SqlClient, selected: Selected): Statement.Sta
     WHERE contact.organization_id = ${organization_id} AND ${passes(sql, match)} AND ${isOnPage(sql, selected)}
     ORDER BY contact.updated_at DESC, contact.id DESC
     LIMIT ${page.size}
+  `
+}
+
+/** How many contacts with the same phone or email are read for a page. An import may give all contacts the same one. */
+const exact_max = 40_000
+
+/**
+ * Returns the statement that selects a page that is `exact`. If `exact_max` contacts do not fill it, it also selects the last of
+ * them.
+ */
+const exactOf = (sql: SqlClient.SqlClient, selected: Selected): Statement.Statement<unknown> => {
+  const { columns, match, organization_id, page } = selected
+  const { email_key, phone } = match
+  // With both, PostgreSQL would read all that have one of them to find `exact_max` with the other.
+  const isExact = email_key === null
+    ? sql`contact.primary_phone = ${phone}`
+    : sql`contact.email_key = ${email_key}`
+  const all = sql`
+    FROM contacts contact
+    WHERE contact.organization_id = ${organization_id} AND ${isExact} AND ${isOnPage(sql, selected)}
+    ORDER BY contact.updated_at DESC, contact.id DESC`
+  const read_max = sql.literal(String(exact_max))
+  return sql`
+    WITH page AS (
+      SELECT ${sql.literal(columns)}, TRUE AS is_match
+      FROM (SELECT contact.* ${all} LIMIT ${read_max}) contact
+      WHERE ${passes(sql, match)}
+      ORDER BY contact.updated_at DESC, contact.id DESC
+      LIMIT ${page.size}
+    )
+    SELECT *
+    FROM page
+    UNION ALL
+    SELECT ${sql.literal(columns)}, FALSE
+    FROM contacts contact
+    WHERE contact.organization_id = ${organization_id} AND contact.id = (
+      SELECT contact.id ${all}
+      OFFSET ${read_max} - 1 LIMIT ((SELECT count(*) FROM page) < ${page.size})::integer
+    )
+    ORDER BY updated_at DESC, id DESC
   `
 }
 
@@ -194,21 +233,22 @@ export const read = (
   page: PageRequest
 ): Effect.Effect<Found<Contact>, SqlError.SqlError> => {
   const selected = { ...plan, columns, organization_id, page }
-  const search = () =>
-    Effect.map(rowsByMatch(searchOf(sql, selected)), ([matches, [last_read]]): Found<Contact> => ({
+  const found = (statement: Statement.Statement<unknown>) =>
+    Effect.map(rowsByMatch(statement), ([matches, [last_read]]): Found<Contact> => ({
       rows: matches,
       stopped_at: last_read === undefined ? null : positionOf(last_read)
     }))
   switch (plan.way) {
     case "indexed":
+      return Effect.map(rows(indexedOf(sql, selected)), complete)
     case "exact":
-      return Effect.map(rows(filteredOf(sql, selected)), complete)
+      return found(exactOf(sql, selected))
     case "newest_first":
       return Effect.flatMap(
         rows(newestOf(sql, selected)),
-        (newest) => newest.length === page.size ? Effect.succeed(complete(newest)) : search()
+        (newest) => newest.length === page.size ? Effect.succeed(complete(newest)) : found(searchOf(sql, selected))
       )
     case "search":
-      return search()
+      return found(searchOf(sql, selected))
   }
 }
