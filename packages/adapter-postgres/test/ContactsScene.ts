@@ -10,8 +10,8 @@ import { SqlClient, type Statement } from "effect/sql"
 export const unsampled = "uuid_hash(id) & 255 <> 0"
 
 /**
- * Inserts contacts by their number `n`, counted from 1: the SQL of a contact's text, and of how long ago it was updated. Their
- * IDs follow from `seed`. They determine which contacts are in the sample of a search.
+ * Inserts contacts by their number `n`, counted from 1, and their `id`: the SQL of a contact's text, and of how long ago it was
+ * updated. The IDs follow from `seed`. They determine which contacts are in the sample of a search.
  */
 export const insertMany = Effect.fnUntraced(function*(
   organization_id: OrganizationId,

@@ -3,7 +3,7 @@
  *
  * | Filters | Way | Reads |
  * | --- | --- | --- |
- * | an external ID, which at most one contact of each channel has | `indexed` | these contacts, and checks the other filters |
+ * | an external ID, which at most one contact of each channel type has | `indexed` | these contacts, and checks the other filters |
  * | none, or one of owner, stage, phone, and email | `indexed` | the page, by the index of the filter |
  * | any other with a phone or email | `exact` | at most `exact_max` contacts with that phone or email, and checks the other filters |
  * | a tag with an owner or a stage | `newest_first` | the newest contacts of the owner or stage; searches only if they do not fill the page |

@@ -34,9 +34,13 @@ export interface Selection<Row> {
   ) => Effect.Effect<readonly [matches: ReadonlyArray<Row>, others: ReadonlyArray<Row>], SqlError.SqlError>
 }
 
-/** Separates the elements that match from the others. */
-const split = <A>(all: ReadonlyArray<A>, isMatch: (element: A) => boolean) =>
-  [all.filter(isMatch), all.filter(Predicate.not(isMatch))] as const
+/** Returns whether a row matches: an object of its columns, or their values. */
+const isMatch = (row: unknown): boolean =>
+  Array.isArray(row) ? row.at(-1) === true : Predicate.hasProperty(row, "is_match") && row.is_match === true
+
+/** Separates the rows that match from the others. */
+const byMatch = <Row>(found: ReadonlyArray<Row>) =>
+  [found.filter(isMatch), found.filter(Predicate.not(isMatch))] as const
 
 /**
  * Makes the selection of a schema's fields, each by its expression, for a list of many rows.
@@ -65,12 +69,9 @@ export const selection = <const Fields extends Readonly<Record<string, OwnSchema
       Effect.flatMap(Codecs, ({ decode, decodeValues }) => {
         const decodeRow = decodeValues(schema)
         return decodeRow === null
-          ? Effect.flatMap(statement, (found) =>
-            decode(parts)(split(found, (row) =>
-              Predicate.hasProperty(row, "is_match") && row.is_match === true)))
+          ? Effect.flatMap(statement, (found) => decode(parts)(byMatch(found)))
           : Effect.map(statement.values, (found) => {
-            const [matches, others] = split(found, (row) =>
-              row.at(-1) === true)
+            const [matches, others] = byMatch(found)
             return [matches.map(decodeRow), others.map(decodeRow)]
           })
       })
