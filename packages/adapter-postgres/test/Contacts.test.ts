@@ -130,6 +130,27 @@ it.layer(Processes.database, { excludeTestServices: true })("Contacts", (it) => 
       assert.isBelow(read?.by_index ?? Number.MAX_SAFE_INTEGER, 1100)
     }))
 
+  it.effect("reads the page of a number from the index, however many contacts have each of its spellings", () =>
+    Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      const ours = yield* Fixtures.organization
+      const phones = ["+5511987654321", "+551187654321"] as const
+      yield* insertMany(ours, 2000, { search_text: sql`'known'`, age: sql`interval '1 ms' * n` })
+      yield* sql`
+        UPDATE contacts
+        SET primary_phone = CASE WHEN extract(milliseconds FROM updated_at)::integer % 3 = 0
+          THEN ${phones[0]}::text ELSE ${phones[1]} END
+        WHERE organization_id = ${ours}
+      `
+      yield* sql`ANALYZE contacts`
+      const page = Fixtures.contacts(ours, { phones }, { after: null, size: 51 })
+      assert.deepStrictEqual(yield* page, yield* Fixtures.contacts(ours, {}, { after: null, size: 51 }))
+      const plans = yield* Plans.plansOf(page)
+      const read = plans.at(-1)?.reads.find(({ relation }) => relation === "contacts")
+      assert.isBelow(read?.by_index ?? Number.MAX_SAFE_INTEGER, 60)
+      assert.strictEqual(read?.in_sequence, 0)
+    }))
+
   it.effect("searches on the connections for searches only, and reads pages and exact matches on none of them", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
@@ -147,8 +168,8 @@ it.layer(Processes.database, { excludeTestServices: true })("Contacts", (it) => 
         { tag_id: TagId.make(yield* Fixtures.uuid) },
         { channel: "page_messaging" },
         { owner_user_id, lifecycle_stage: "lead" },
-        { phone, search_terms: ["kim"] },
-        { phone, owner_user_id }
+        { phones: [phone], search_terms: ["kim"] },
+        { phones: [phone, "+551187654321"], owner_user_id }
       ]
       for (const match of searches) {
         const searching = yield* Effect.forkChild(Effect.flip(list(match)), { startImmediately: true })
@@ -157,7 +178,8 @@ it.layer(Processes.database, { excludeTestServices: true })("Contacts", (it) => 
       }
       const reads: ReadonlyArray<Partial<ContactCriteria>> = [
         {},
-        { phone },
+        { phones: [phone] },
+        { phones: ["+5511987654321", "+551187654321"] },
         { email_key: "kim@acme.example" },
         { external_id: "kim" },
         { external_id: "kim", search_terms: ["kim"] },

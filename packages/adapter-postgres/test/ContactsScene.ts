@@ -5,6 +5,7 @@ import type { MemberId, OrganizationId, TagId } from "@messaging-crm/core/Ids"
 import type { PageRequest } from "@messaging-crm/core/Page"
 import { DateTime, Effect } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
+import { unlimited } from "../src/database/Unlimited.ts"
 
 /** The SQL condition that the sample of a search does not have the contact `id` (`text_keys.sql`). */
 export const unsampled = "uuid_hash(id) & 255 <> 0"
@@ -24,7 +25,8 @@ export const insertMany = Effect.fnUntraced(function*(
 ) {
   const sql = yield* SqlClient.SqlClient
   const newest = DateTime.toDateUtc(Fixtures.afterNoon(0))
-  yield* sql`
+  // A busy machine must not reach the limit of a statement.
+  yield* unlimited(sql)(sql`
     WITH inserted AS (
       INSERT INTO contacts (organization_id, id, custom_values, search_text, updated_at)
       SELECT ${organization_id}::uuid, id, '{}', ${search_text}, ${newest}::timestamptz - (${age})
@@ -37,7 +39,7 @@ export const insertMany = Effect.fnUntraced(function*(
     INSERT INTO contact_texts (organization_id, contact_id, search_text)
     SELECT *
     FROM inserted
-  `
+  `)
 })
 
 /** Returns the IDs of the first nine pages of a list. */

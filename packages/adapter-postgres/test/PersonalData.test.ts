@@ -42,7 +42,7 @@ it.layer(database, { excludeTestServices: true })("an erasure", (it) => {
         const [first, second] = rows.map(({ id }) => id)
         if (first === undefined || second === undefined) return assert.fail("There are no two rows.")
         const erase = PersonalDataStore.use((store) =>
-          Effect.andThen(store.eraseCopies(ours, contact_id), store.eraseCallbacks(ours, contact_id))
+          Effect.andThen(store.eraseCopies(ours, contact_id), store.eraseCallbacks(ours, contact_id, []))
         )
         const [erasure, locked] = yield* whileLocked(
           sql`${sql(table)} WHERE id = ${first}`,

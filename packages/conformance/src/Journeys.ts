@@ -14,6 +14,7 @@ import * as MessageRetention from "./Journeys/MessageRetention.ts"
 import * as PersonalData from "./Journeys/PersonalData.ts"
 import * as PersonalDataPages from "./Journeys/PersonalDataPages.ts"
 import * as Sends from "./Journeys/Sends.ts"
+import * as Spellings from "./Journeys/Spellings.ts"
 import * as WebhookFailures from "./Journeys/WebhookFailures.ts"
 import * as WebhookRaces from "./Journeys/WebhookRaces.ts"
 import * as WebhookReplays from "./Journeys/WebhookReplays.ts"
@@ -36,4 +37,5 @@ export const journeyTests = (storage: Storage, options: Options) => {
   MessageRetention.journeyTests(storage)
   ContactImports.journeyTests(storage, options)
   ContactUpserts.journeyTests(storage)
+  Spellings.journeyTests(storage)
 }

@@ -21,7 +21,6 @@ import { type CloudAccount, CloudAccounts } from "./CloudAccounts.ts"
 import { CloudSettings } from "./CloudSettings.ts"
 import { outcomeOf } from "./ErrorCodes.ts"
 import { baseUrlOf, call, type CallError } from "./GraphClient.ts"
-import { otherSpellings } from "./PersonIds.ts"
 import { acceptedOf, AcceptedResponse, requestOf } from "./SendRequests.ts"
 import * as Templates from "./Templates.ts"
 
@@ -89,7 +88,6 @@ export const layer: Layer.Layer<MessagingProvider, never, CloudAccounts | HttpCl
 
     return MessagingProvider.of({
       dedup: "callback_ref",
-      expectedAliases: ({ type }, recipient) => type === "phone_messaging" ? otherSpellings(recipient) : [],
       deliver,
       templates
     })

@@ -4,7 +4,6 @@ import type { Channel, ChannelType } from "@messaging-crm/core/Channels"
 import { ChannelId, SendId } from "@messaging-crm/core/Ids"
 import type { OutboundMessage } from "@messaging-crm/core/MessagingProvider"
 import { DateTime } from "effect"
-import { otherSpellings } from "../src/PersonIds.ts"
 import { acceptedOf, instagramMessage, messengerMessage, whatsAppMessage } from "../src/SendRequests.ts"
 
 const reference = SendId.make("01990000-0000-7000-8000-00000000abcd")
@@ -139,14 +138,4 @@ it("the IDs in the response to a send are aliases of the recipient, except the o
     recipient_aliases: ["+551188887777", "BR.13491208655302741918"]
   })
   assert.deepStrictEqual(acceptedAs("5511988887777").recipient_aliases, [])
-})
-
-it("numbers of Brazil and Mexico have a second spelling", () => {
-  assert.deepStrictEqual(otherSpellings("+5511988887777"), ["+551188887777"])
-  assert.deepStrictEqual(otherSpellings("+551188887777"), ["+5511988887777"])
-  assert.deepStrictEqual(otherSpellings("+5215512345678"), ["+525512345678"])
-  assert.deepStrictEqual(otherSpellings("+525512345678"), ["+5215512345678"])
-  for (const other of ["+551133334444", "+4915112345678", "BR.13491208655302741918"]) {
-    assert.deepStrictEqual(otherSpellings(other), [])
-  }
 })

@@ -39,7 +39,7 @@ const matches = (tables: Table.Tables, organization_id: OrganizationId, match: C
     external_id,
     lifecycle_stage,
     owner_user_id,
-    phone,
+    phones,
     search_terms,
     tag_id,
     updated_since
@@ -49,7 +49,7 @@ const matches = (tables: Table.Tables, organization_id: OrganizationId, match: C
     ? null
     : types.flatMap((type) => identify(tables, organization_id, type, [external_id]).map(({ contact }) => contact.id))
   return (contact: ContactColumns) =>
-    (phone === null || contact.primary_phone === phone) &&
+    (phones === null || phones.some((phone) => contact.primary_phone === phone)) &&
     (email_key === null || contact.email_key === email_key) &&
     (contact_ids === null || contact_ids.includes(contact.id)) &&
     (updated_since === null || DateTime.isGreaterThanOrEqualTo(contact.updated_at, updated_since)) &&

@@ -1,6 +1,5 @@
 import { ChannelRows } from "@messaging-crm/core/Channels"
 import { IdentityNetworkIdRows, IdentityRows } from "@messaging-crm/core/ContactIdentities"
-import { ContactRows } from "@messaging-crm/core/Contacts"
 import { ConversationRows } from "@messaging-crm/core/Conversations"
 import { part_prefix } from "@messaging-crm/core/Idempotency"
 import type { ContactId, OrganizationId } from "@messaging-crm/core/Ids"
@@ -79,20 +78,18 @@ const networkIdsOf = (tables: Table.Tables, owner: OrganizationId, contact_id: C
     ).map(({ version }) => ({ ...Table.plain(name), identity_version: version }))
   )
 
-/** Returns the phone of a contact, unless it is a network ID. */
-const phoneOf = (tables: Table.Tables, owner: OrganizationId, contact_id: ContactId) =>
-  Table.get(tables, ContactRows, owner, contact_id).pipe(
-    Option.flatMapNullishOr(({ primary_phone }) => primary_phone),
-    Option.filter((phone) => identify(tables, owner, "phone_messaging", [phone]).length === 0),
-    Option.map((name) => ({ channel_type: "phone_messaging", name }) as const)
-  )
-
 /** Deletes the callbacks of the organization's channels that are about a contact. */
-const eraseCallbacks = (state: WorldState, owner: OrganizationId, contact_id: ContactId): WorldState => {
+const eraseCallbacks = (
+  state: WorldState,
+  owner: OrganizationId,
+  contact_id: ContactId,
+  phones: ReadonlyArray<string>
+): WorldState => {
   const { callbacks, tables } = state
+  const isFree = identify(tables, owner, "phone_messaging", phones).length === 0
   const names = [
     ...networkIdsOf(tables, owner, contact_id),
-    ...Option.toArray(phoneOf(tables, owner, contact_id))
+    ...(isFree ? phones.map((name) => ({ channel_type: "phone_messaging", name })) : [])
   ]
   const isErased = ({ channel_id, people }: CallbackRow) =>
     channel_id !== null &&
@@ -131,8 +128,8 @@ export const layer = Layer.effect(
         ),
       eraseCopies: (organization_id, contact_id) =>
         modify((state) => [undefined, { ...state, tables: eraseCopies(state.tables, organization_id, contact_id) }]),
-      eraseCallbacks: (organization_id, contact_id) =>
-        modify((state) => [undefined, eraseCallbacks(state, organization_id, contact_id)])
+      eraseCallbacks: (organization_id, contact_id, phones) =>
+        modify((state) => [undefined, eraseCallbacks(state, organization_id, contact_id, phones)])
     })
   )
 )

@@ -28,11 +28,11 @@ export interface Plan {
 
 /** Returns whether an index finds the page. */
 const hasIndex = (
-  { channel, email_key, external_id, lifecycle_stage, owner_user_id, phone, search_terms, tag_id }: ContactCriteria
+  { channel, email_key, external_id, lifecycle_stage, owner_user_id, phones, search_terms, tag_id }: ContactCriteria
 ) => {
   if (external_id !== null) return true
   if (channel !== null || search_terms !== null || tag_id !== null) return false
-  return [email_key, lifecycle_stage, owner_user_id, phone].filter(Predicate.isNotNull).length <= 1
+  return [email_key, lifecycle_stage, owner_user_id, phones].filter(Predicate.isNotNull).length <= 1
 }
 
 const isTagOfOwnerOrStage = ({ channel, lifecycle_stage, owner_user_id, search_terms, tag_id }: ContactCriteria) =>
@@ -40,7 +40,7 @@ const isTagOfOwnerOrStage = ({ channel, lifecycle_stage, owner_user_id, search_t
 
 const wayOf = (match: ContactCriteria): Plan["way"] => {
   if (hasIndex(match)) return "indexed"
-  if (match.email_key !== null || match.phone !== null) return "exact"
+  if (match.email_key !== null || match.phones !== null) return "exact"
   return isTagOfOwnerOrStage(match) ? "newest_first" : "search"
 }
 
@@ -52,35 +52,15 @@ export const planOf = (criteria: ContactCriteria): Plan => {
   return { way: wayOf(match), match }
 }
 
-/**
- * Returns the contacts of an organization that pass the filter for an external ID, or all of them.
- *
- * `OFFSET 0` keeps the order of the page out of the subquery. Otherwise, PostgreSQL reads the whole index of that order.
- */
-const candidates = (
-  sql: SqlClient.SqlClient,
-  organization_id: OrganizationId,
-  { channel, external_id }: ContactCriteria
-): Statement.Fragment =>
-  external_id === null ? sql`contacts` : sql`(
-    SELECT *
-    FROM contacts
-    WHERE organization_id = ${organization_id} AND id = ANY(ARRAY(
-      SELECT identity.contact_id
-      FROM identity_names identity_name
-      JOIN identities identity ON identity.organization_id = identity_name.organization_id
-        AND identity.id = identity_name.identity_id
-      WHERE identity_name.organization_id = ${organization_id} AND identity_name.name = ${external_id}
-        AND identity_name.channel_type = ANY(${channel === null ? ChannelType.literals : [channel]}::text[])
-    ))
-    OFFSET 0
-  )`
+/** Returns the condition that `contact` has one of the phones. */
+const hasPhone = (sql: SqlClient.SqlClient, phones: ReadonlyArray<string>): Statement.Fragment =>
+  sql.or(phones.map((phone) => sql`contact.primary_phone = ${phone}`))
 
 /** Returns the condition that `contact` passes the filters, except `updated_since` and that for an external ID. */
 const passes = (sql: SqlClient.SqlClient, match: ContactCriteria): Statement.Fragment => {
-  const { channel, email_key, external_id, lifecycle_stage, owner_user_id, phone, search_terms, tag_id } = match
+  const { channel, email_key, external_id, lifecycle_stage, owner_user_id, phones, search_terms, tag_id } = match
   const conditions: Array<Statement.Fragment> = []
-  if (phone !== null) conditions.push(sql`contact.primary_phone = ${phone}`)
+  if (phones !== null) conditions.push(hasPhone(sql, phones))
   if (email_key !== null) conditions.push(sql`contact.email_key = ${email_key}`)
   if (channel !== null && external_id === null) {
     const known = sql`contact.identities @> ${json([{ channel_type: channel }])}::jsonb`
@@ -109,6 +89,54 @@ const isOnPage = (sql: SqlClient.SqlClient, { match: { updated_since }, page }: 
   const { at, id } = startOf(page)
   const follows = sql`(contact.updated_at, contact.id) < (${at}::timestamptz, ${id}::uuid)`
   return updated_since === null ? follows : sql`${follows} AND contact.updated_at >= ${date(updated_since)}`
+}
+
+/**
+ * Returns the contacts of an organization with an external ID.
+ *
+ * `OFFSET 0` keeps the order of the page out of the subquery. Otherwise, PostgreSQL reads the whole index of that order.
+ */
+const withExternalId = (
+  sql: SqlClient.SqlClient,
+  { match: { channel, external_id }, organization_id }: Selected
+): Statement.Fragment =>
+  sql`(
+    SELECT *
+    FROM contacts
+    WHERE organization_id = ${organization_id} AND id = ANY(ARRAY(
+      SELECT identity.contact_id
+      FROM identity_names identity_name
+      JOIN identities identity ON identity.organization_id = identity_name.organization_id
+        AND identity.id = identity_name.identity_id
+      WHERE identity_name.organization_id = ${organization_id} AND identity_name.name = ${external_id}
+        AND identity_name.channel_type = ANY(${channel === null ? ChannelType.literals : [channel]}::text[])
+    ))
+    OFFSET 0
+  )`
+
+/**
+ * Returns the table of contacts, or of those with each spelling of a number the first `limit` on the page.
+ *
+ * The index of phones has the contacts of one spelling in the order of the page. A condition with two would read all of them.
+ */
+const contactsWithPhone = (
+  sql: SqlClient.SqlClient,
+  selected: Selected,
+  limit: Statement.Fragment
+): Statement.Fragment => {
+  const { match: { phones }, organization_id } = selected
+  const [first, second] = (phones ?? []).map((phone) =>
+    sql`(
+      SELECT contact.*
+      FROM contacts contact
+      WHERE contact.organization_id = ${organization_id} AND contact.primary_phone = ${phone} AND ${
+      isOnPage(sql, selected)
+    }
+      ORDER BY contact.updated_at DESC, contact.id DESC
+      LIMIT ${limit}
+    )`
+  )
+  return second === undefined ? sql`contacts` : sql`(${first} UNION ALL ${second})`
 }
 
 /** How many of the newest contacts of an owner or a stage are read for a page of those with a tag. */
@@ -160,9 +188,12 @@ const newestOf = (sql: SqlClient.SqlClient, selected: Selected): Statement.State
 /** Returns the statement that selects a page that is `indexed`. */
 const indexedOf = (sql: SqlClient.SqlClient, selected: Selected): Statement.Statement<unknown> => {
   const { columns, match, organization_id, page } = selected
+  const source = match.external_id === null
+    ? contactsWithPhone(sql, selected, sql`${page.size}`)
+    : withExternalId(sql, selected)
   return sql`
     SELECT ${sql.literal(columns)}
-    FROM ${candidates(sql, organization_id, match)} contact
+    FROM ${source} contact
     WHERE contact.organization_id = ${organization_id} AND ${passes(sql, match)} AND ${isOnPage(sql, selected)}
     ORDER BY contact.updated_at DESC, contact.id DESC
     LIMIT ${page.size}
@@ -178,16 +209,16 @@ const exact_max = 40_000
  */
 const exactOf = (sql: SqlClient.SqlClient, selected: Selected): Statement.Statement<unknown> => {
   const { columns, match, organization_id, page } = selected
-  const { email_key, phone } = match
+  const { email_key, phones } = match
+  const read_max = sql.literal(String(exact_max))
   // With both, PostgreSQL would read all that have one of them to find `exact_max` with the other.
-  const isExact = email_key === null
-    ? sql`contact.primary_phone = ${phone}`
-    : sql`contact.email_key = ${email_key}`
+  const [source, isExact] = email_key === null
+    ? [contactsWithPhone(sql, selected, read_max), hasPhone(sql, phones ?? [])]
+    : [sql`contacts`, sql`contact.email_key = ${email_key}`]
   const all = sql`
-    FROM contacts contact
+    FROM ${source} contact
     WHERE contact.organization_id = ${organization_id} AND ${isExact} AND ${isOnPage(sql, selected)}
     ORDER BY contact.updated_at DESC, contact.id DESC`
-  const read_max = sql.literal(String(exact_max))
   return sql`
     WITH page AS (
       SELECT ${sql.literal(columns)}, TRUE AS is_match

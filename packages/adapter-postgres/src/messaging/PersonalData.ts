@@ -71,24 +71,28 @@ const copiesErased = (sql: SqlClient.SqlClient, organization_id: OrganizationId,
  * The statement that erases stored callbacks about a contact. They name people by network IDs, without the `+` of a phone
  * number. They are locked by ID, as commits lock them.
  */
-const callbacksErased = (sql: SqlClient.SqlClient, organization_id: OrganizationId, contact_id: ContactId) =>
+const callbacksErased = (
+  sql: SqlClient.SqlClient,
+  organization_id: OrganizationId,
+  contact_id: ContactId,
+  phones: ReadonlyArray<string>
+) =>
   sql`
     WITH network_ids AS (
       SELECT identity_name.channel_type, identity_name.name
       ${namesOf(sql, organization_id, contact_id)}
       UNION
-      SELECT 'phone_messaging', contact.primary_phone
-      FROM contacts contact
-      WHERE contact.organization_id = ${organization_id} AND contact.id = ${contact_id} AND NOT EXISTS (
+      SELECT 'phone_messaging', phone
+      FROM unnest(${phones}::text[]) AS phone
+      WHERE NOT EXISTS (
         SELECT
         FROM identity_names identity_name
-        WHERE identity_name.organization_id = contact.organization_id
-          AND identity_name.channel_type = 'phone_messaging' AND identity_name.name = contact.primary_phone
+        WHERE identity_name.organization_id = ${organization_id}
+          AND identity_name.channel_type = 'phone_messaging' AND identity_name.name = ANY(${phones}::text[])
       )
     ), people AS MATERIALIZED (
       SELECT channel_type, array_agg(substr(name, CASE WHEN starts_with(name, '+') THEN 2 ELSE 1 END)) AS ids
       FROM network_ids
-      WHERE name IS NOT NULL
       GROUP BY channel_type
     )
     DELETE FROM provider_callbacks
@@ -150,7 +154,8 @@ export const layer = Layer.effect(
       // Each is a transaction, so that it locks its rows only while it runs: a retry of a request waits for its record.
       eraseCopies: (organization_id, contact_id) =>
         Effect.forEach(copiesErased(sql, organization_id, contact_id), patiently, { discard: true }),
-      eraseCallbacks: (organization_id, contact_id) => patiently(run(callbacksErased(sql, organization_id, contact_id)))
+      eraseCallbacks: (organization_id, contact_id, phones) =>
+        patiently(run(callbacksErased(sql, organization_id, contact_id, phones)))
     })
   })
 )

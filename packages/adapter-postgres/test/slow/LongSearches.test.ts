@@ -90,7 +90,7 @@ it.layer(Processes.database, { excludeTestServices: true, timeout: "3 minutes" }
       yield* pagesOf(ours, { ...shared, lifecycle_stage: "customer" }, 51),
       [[1, 500, 501], [read_max]]
     )
-    const byPhone = { email_key: "none@shop.example", phone: "+4915112345678" }
+    const byPhone = { email_key: "none@shop.example", phones: ["+4915112345678"] } as const
     assert.deepStrictEqual(yield* pagesOf(ours, byPhone, 51), [[], []])
     const newest = Array.from({ length: 51 }, (_, index) => 2 + index)
     assert.deepStrictEqual(yield* pagesOf(ours, { ...shared, lifecycle_stage: "lead" }, 51), [newest])

@@ -198,7 +198,8 @@ export const matching = Effect.fnUntraced(function*(
 
 /** Filters that name one contact of the crowd. */
 const exact: Matches = {
-  "a phone": { phone: "+4915561335771" },
+  "a phone": { phones: ["+4915561335771"] },
+  "a phone with two spellings": { phones: ["+551187654321", "+4915561335771"] },
   "an email": { email_key: "gunbastein10058@crowd.example" },
   "an external id": { external_id: "person-10058" },
   "an external id on a channel": { external_id: "person-10058", channel: "photo_social" }

@@ -28,7 +28,8 @@ const choice: Arbitrary.Arbitrary<Choice> = all({
 const text = hardText({ min: 1, max: 6 })
 
 /** Few numbers, so that people return and contacts share a number. */
-const phone = literal("+4915100000001", "+4915100000002")
+/** The last two are spellings of one number. */
+const phone = literal("+4915100000001", "+5511987654321", "+551187654321")
 
 /** A field that a caller may write and that has one value: each is generated. */
 type PlainField = Exclude<keyof WritableContact, "custom_values" | "owner_user_id" | "tag_ids">

@@ -7,7 +7,7 @@ import { byCodePoint, foldCase } from "@messaging-crm/core/Text"
 import { DateTime } from "effect"
 import { raise } from "./Events.ts"
 import { fullName, newestFirst, ok, type Outcome, rejected, showContact } from "./Results.ts"
-import type { Contact, Organization, Tag } from "./State.ts"
+import type { Contact, Identity, Organization, Tag } from "./State.ts"
 
 export const createTag = (organization: Organization, name: string, color: TagColor): Outcome => {
   if (organization.tags.some((tag) => foldCase(tag.name) === foldCase(name))) return rejected("TagNameTaken")
@@ -101,20 +101,44 @@ export const createContact = (organization: Organization, input: Input): Outcome
   return ok(showContact(contact))
 }
 
+/** Returns a number of Brazil without the ninth digit of mobile numbers: two spellings of a number are then equal. */
+const numberKey = (number: string): string => number.replace(/^(\+55[0-9]{2})9([0-9]{8})$/, "$1$2")
+
+/** Returns whether a contact has a phone in any spelling. */
+export const isNumberOf = ({ plain }: Contact, phone: string): boolean =>
+  numberKey(plain["primary_phone"] ?? "") === numberKey(phone)
+
+/** Returns whether an identity has an external ID on a type of channel, a number in any spelling. */
+export const isIdentity = (identity: Identity, type: ChannelType, external_id: string): boolean => {
+  const key = type === "phone_messaging" ? numberKey : (name: string) => name
+  return identity.channel_type === type && key(identity.external_id) === key(external_id)
+}
+
+/** Returns the contacts with a number as it is spelled, or else those with another spelling of it, the latest first. */
+export const withPhone = (organization: Organization, phone: string): ReadonlyArray<Contact> => {
+  const sharing = organization.contacts.filter((contact) => isNumberOf(contact, phone))
+  const equal = sharing.filter(({ plain }) => plain["primary_phone"] === phone)
+  return newestFirst(equal.length > 0 ? equal : sharing, ({ updated_at }) => updated_at)
+}
+
 /** By what an upsert finds a contact. */
 export type Match =
-  | { readonly by: "primary_email" | "primary_phone"; readonly value: string }
+  | { readonly by: "primary_email"; readonly value: string }
+  | { readonly by: "primary_phone"; readonly value: string }
   | { readonly by: "external_id"; readonly value: string; readonly channel_type: ChannelType }
 
-const isMatch = ({ identities, plain }: Contact, match: Match): boolean =>
+const isMatch = ({ identities, plain }: Contact, match: Exclude<Match, { readonly by: "primary_phone" }>): boolean =>
   match.by === "external_id"
-    ? identities.some(({ channel_type, external_id }) =>
-      channel_type === match.channel_type && external_id === match.value
-    )
-    : foldCase(plain[match.by] ?? "") === foldCase(match.value)
+    ? identities.some((identity) => isIdentity(identity, match.channel_type, match.value))
+    : foldCase(plain["primary_email"] ?? "") === foldCase(match.value)
+
+const matching = (organization: Organization, match: Match): ReadonlyArray<Contact> =>
+  match.by === "primary_phone"
+    ? withPhone(organization, match.value)
+    : organization.contacts.filter((candidate) => isMatch(candidate, match))
 
 export const upsertContact = (organization: Organization, match: Match, input: Input): Outcome => {
-  const [contact, ...others] = organization.contacts.filter((candidate) => isMatch(candidate, match))
+  const [contact, ...others] = matching(organization, match)
   if (others.length > 0) return rejected("ContactAmbiguous")
   const rejection = contact === undefined
     ? findCreateRejection(organization, input)
@@ -199,7 +223,9 @@ const contains = ({ plain, ...contact }: Contact, query: string): boolean => {
   const wanted = [foldCase(query), ...(/^\d+$/.test(digits) ? [digits] : [])]
   const name = fullName({ plain, ...contact })
   const names = contact.identities.map(({ display_name }) => display_name)
-  return [name, plain["primary_phone"], plain["primary_email"], plain["company"], ...names].some((part) =>
+  const phone = plain["primary_phone"] ?? null
+  const phones = phone === null ? [] : [phone, numberKey(phone), phone.replace(/^(\+55[0-9]{2})([0-9]{8})$/, "$19$2")]
+  return [name, ...phones, plain["primary_email"], plain["company"], ...names].some((part) =>
     wanted.some((term) => foldCase(part ?? "").includes(term))
   )
 }
@@ -213,9 +239,10 @@ export const listContacts = (organization: Organization, filters: Filters) => {
     (lifecycle_stage === null || contact.plain["lifecycle_stage"] === lifecycle_stage) &&
     (external_id === null ||
       contact.identities.some((identity) =>
-        identity.external_id === external_id && (channel === null || identity.channel_type === channel)
+        isIdentity(identity, identity.channel_type, external_id) &&
+        (channel === null || identity.channel_type === channel)
       )) &&
-    (phone === null || contact.plain["primary_phone"] === phone) &&
+    (phone === null || isNumberOf(contact, phone)) &&
     (email === null || foldCase(contact.plain["primary_email"] ?? "") === foldCase(email)) &&
     (updated_since === null || DateTime.isGreaterThanOrEqualTo(contact.updated_at, updated_since)) &&
     (channel === null || contact.identities.some(({ channel_type }) => channel_type === channel) ||

@@ -1,16 +1,14 @@
 /** The model of conversations and identities (contract §10). */
 import type { Channel } from "@messaging-crm/core/Channels"
-import { edit, newContact } from "./Contacts.ts"
+import { edit, isIdentity, isNumberOf, newContact, withPhone } from "./Contacts.ts"
 import { raise } from "./Events.ts"
 import { newestFirst, ok, type Outcome, rejected, showConversation } from "./Results.ts"
 import type { Contact, Conversation, Identity, Organization } from "./State.ts"
 
-/** The contact with this external ID on channels of this type. */
-const findIdentity = (organization: Organization, { type }: Channel, external_id: string) => {
+/** The contact with this external ID on channels of this type, a number in any spelling. */
+const findIdentity = (organization: Organization, { type }: Pick<Channel, "type">, external_id: string) => {
   for (const contact of organization.contacts) {
-    const identity = contact.identities.find((identity) =>
-      identity.channel_type === type && identity.external_id === external_id
-    )
+    const identity = contact.identities.find((identity) => isIdentity(identity, type, external_id))
     if (identity !== undefined) return { contact, identity }
   }
   return undefined
@@ -31,10 +29,9 @@ const findOrCreate = (
     return existing
   }
   const isNumber = channel.type === "phone_messaging"
-  const sharing = organization.contacts.filter(({ plain }) => isNumber && plain["primary_phone"] === external_id)
-  const [shared] = newestFirst(sharing, ({ updated_at }) => updated_at)
+  const [shared] = isNumber ? withPhone(organization, external_id) : []
   const contact = shared ?? newContact(organization)
-  if (isNumber) contact.plain = { ...contact.plain, primary_phone: external_id }
+  if (isNumber && shared === undefined) contact.plain = { ...contact.plain, primary_phone: external_id }
   const identity: Identity = { id: organization.newName(), channel_type: channel.type, external_id, display_name }
   const add = () => contact.identities.push(identity)
   if (shared === undefined) add()
@@ -55,12 +52,13 @@ export const changeIdentity = (
   if (owner === undefined || (holder !== undefined && holder.identity !== owner.identity)) return ok(undefined)
   const { contact, identity } = owner
   const isRenamed = now.display_name !== null && now.display_name !== identity.display_name
-  if (former === now.external_id && !isRenamed) return ok(undefined)
+  const isSame = isIdentity(identity, channel.type, now.external_id)
+  if (isSame && !isRenamed) return ok(undefined)
   edit(organization, contact, () => {
-    identity.external_id = now.external_id
+    if (!isSame) identity.external_id = now.external_id
     identity.display_name = now.display_name ?? identity.display_name
-    const hadNumber = channel.type === "phone_messaging" && contact.plain["primary_phone"] === former
-    if (hadNumber) contact.plain = { ...contact.plain, primary_phone: now.external_id }
+    const hadNumber = channel.type === "phone_messaging" && isNumberOf(contact, former)
+    if (hadNumber && !isSame) contact.plain = { ...contact.plain, primary_phone: now.external_id }
   })
   contact.updated_at = organization.now
   return ok(undefined)

@@ -14,11 +14,16 @@ const findRejection = (channel: Channel, template: string): Outcome | null => {
   return template === "greeting" ? null : rejected("TemplateValuesMismatch")
 }
 
-const queue = (organization: Organization, conversation: Conversation, content: Send["content"]) => {
+const queue = (
+  organization: Organization,
+  conversation: Conversation,
+  content: Send["content"],
+  recipient = conversation.identity.external_id
+) => {
   const send: Send = {
     id: organization.newName(),
     conversation,
-    recipient: conversation.identity.external_id,
+    recipient,
     content,
     created_at: organization.now,
     reports: [],
@@ -43,7 +48,7 @@ export const start = (
   const rejection = findRejection(channel, template)
   if (rejection !== null) return rejection
   const conversation = open(organization, channel, phone, null)
-  return queue(organization, conversation, { type: "template", text: `Hello ${value}` })
+  return queue(organization, conversation, { type: "template", text: `Hello ${value}` }, phone)
 }
 
 const isErased = ({ identity }: Conversation): boolean => identity.external_id.startsWith("erased-")

@@ -189,9 +189,9 @@ const callbacks = (it: It) => {
         yield* Fixtures.callback(foreign.id, [person]),
         yield* Fixtures.callback(null, [person])
       ]
-      yield* store.eraseCallbacks(theirs, id)
+      yield* store.eraseCallbacks(theirs, id, [])
       assert.notInclude(yield* areStored([...erased, ...kept]), false)
-      yield* store.eraseCallbacks(ours, id)
+      yield* store.eraseCallbacks(ours, id, [])
       assert.notInclude(yield* areStored(erased), true)
       assert.notInclude(yield* areStored(kept), false)
     }))
@@ -202,22 +202,24 @@ const callbacks = (it: It) => {
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
       const channel = yield* Fixtures.channel(ours)
       const primary_phone = yield* Fixtures.newPhone
+      const other = yield* Fixtures.newPhone
+      const phones = [primary_phone, other]
       const [first, second] = [
         yield* Fixtures.contact(ours, { primary_phone }),
         yield* Fixtures.contact(ours, { primary_phone })
       ]
       yield* makeIdentifiedContact(theirs, { external_id: primary_phone })
       yield* makeIdentifiedContact(ours, { channel_type: "page_messaging", external_id: primary_phone })
-      const callback = Fixtures.callback(channel.id, [primary_phone.slice(1)])
-      const before = yield* callback
-      yield* store.eraseCallbacks(ours, first.id)
-      assert.deepStrictEqual(yield* areStored([before]), [false])
+      const callbacks = Effect.forEach(phones, (phone) => Fixtures.callback(channel.id, [phone.slice(1)]))
+      const before = yield* callbacks
+      yield* store.eraseCallbacks(ours, first.id, phones)
+      assert.deepStrictEqual(yield* areStored(before), [false, false])
       yield* Fixtures.identity(ours, second.id, { external_id: primary_phone })
-      const after = yield* callback
-      yield* store.eraseCallbacks(ours, first.id)
-      assert.deepStrictEqual(yield* areStored([after]), [true])
-      yield* store.eraseCallbacks(ours, second.id)
-      assert.deepStrictEqual(yield* areStored([after]), [false])
+      const after = yield* callbacks
+      yield* store.eraseCallbacks(ours, first.id, phones)
+      assert.deepStrictEqual(yield* areStored(after), [true, true])
+      yield* store.eraseCallbacks(ours, second.id, phones)
+      assert.deepStrictEqual(yield* areStored(after), [false, true])
     }))
 }
 
@@ -237,7 +239,7 @@ const laterCommits = (it: It) => {
         return yield* Fixtures.commitOutcome(ours, TagRows.insert(tag), { callback })
       })
       assert.deepStrictEqual(yield* Effect.forEach([erased, kept], commitFrom), ["committed", "committed"])
-      yield* store.eraseCallbacks(ours, id)
+      yield* store.eraseCallbacks(ours, id, [])
       assert.deepStrictEqual(
         yield* Effect.forEach([kept, erased, kept, kept], commitFrom, { concurrency: "unbounded" }),
         ["committed", "LeaseLost", "committed", "committed"]
@@ -270,7 +272,7 @@ const concurrentCommits = (it: It) => {
         })
         const running = yield* Effect.forkChild(Effect.replicateEffect(commits, 4, { concurrency: "unbounded" }))
         const first = yield* Deferred.await(applied)
-        yield* store.eraseCallbacks(ours, id)
+        yield* store.eraseCallbacks(ours, id, [])
         const then = yield* Fixtures.tagNames(ours)
         assert.include(then, first)
         const outcomes = (yield* Fiber.join(running)).flat()

@@ -18,7 +18,7 @@ import { ReplayWebhook, WebhookReplays } from "@messaging-crm/core/WebhookReplay
 import { UpdateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
 import { DateTime, Effect, Option, Result, Schema } from "effect"
 import { greetingWith } from "../Provider.ts"
-import { newPhone, phone, type RaceScene, type Requirements } from "./RaceScene.ts"
+import { newPhone, phone, type RaceScene, type Requirements, respelled } from "./RaceScene.ts"
 
 export const contactResult = ({ city, company, notes, owner_user_id, tags }: Contact) => ({
   city,
@@ -110,7 +110,7 @@ export const operations = {
   "upsert by number": upsert({
     match: "external_id",
     channel_type: "phone_messaging",
-    contacts: [{ external_id: phone, first_name: "Kim", city: "Oslo" }]
+    contacts: [{ external_id: respelled.phone, first_name: "Kim", city: "Oslo" }]
   }),
   "upsert by email": upsert({
     match: "primary_email",
@@ -122,7 +122,7 @@ export const operations = {
   }),
   "upsert by a new phone": upsert({
     match: "primary_phone",
-    contacts: [{ primary_phone: newPhone, city: "Bonn" }]
+    contacts: [{ primary_phone: respelled.newPhone, city: "Bonn" }]
   }),
   "add a note": ({ conversation }) =>
     Effect.map(
@@ -147,7 +147,7 @@ export const operations = {
   "reopen": ({ conversation }) =>
     Effect.map(Conversations.use(({ reopen }) => reopen(conversation.id)), conversationResult),
   "send": ({ sendText }) => Effect.map(sendText("three"), sendResult),
-  "start": start(phone),
+  "start": start(respelled.phone),
   "start with a new number": start(newPhone),
   "set a token": setToken("one"),
   "set another token": setToken("two"),
@@ -163,7 +163,7 @@ export const operations = {
   "change a role": ({ ada }) => Effect.map(Members.use(({ setRole }) => setRole(ada.id, "member")), ({ role }) => role),
   "remove a member": ({ ada }) => Members.use(({ remove }) => remove(ada.id)),
   "receive": ({ reports }) => reports.receiveText("m.2", phone, "hello"),
-  "receive from a new number": ({ reports }) => reports.receiveText("m.3", newPhone, "hello"),
+  "receive from a new number": ({ reports }) => reports.receiveText("m.3", respelled.newPhone, "hello"),
   "receive an edit": ({ channel, now, reports }) =>
     reports.receive({
       event: "message_edited",

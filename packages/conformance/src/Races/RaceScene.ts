@@ -35,8 +35,10 @@ export const layer = <E, R>(storage: Layer.Layer<Crm.StoragePorts, E, R>) =>
     Layer.provideMerge(Layer.mergeAll(storage, Provider.layer("callback_ref"), Ids.layer, WorkSignal.layer))
   )
 
-export const phone = "+4915112345678"
-export const newPhone = "+4915112345679"
+export const phone = "+5511987654321"
+export const newPhone = "+5491123456789"
+/** The other spellings of these numbers. */
+export const respelled = { phone: "+551187654321", newPhone: "+541123456789" }
 
 /** Returns a value that the scene must have, or dies with the failure. */
 const required = <A>(value: A | undefined, failure: string): Effect.Effect<A> =>

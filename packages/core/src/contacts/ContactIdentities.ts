@@ -17,7 +17,7 @@ import type {
 } from "./Contact.ts"
 import { addContact, changeContact, newContact, raiseUpdated } from "./ContactDecisions.ts"
 import type { Matched } from "./ContactMatches.ts"
-import { addAliases, assignNetworkId, networkIdsOf, removeNetworkId } from "./ContactNetworkIds.ts"
+import { addAliases, assignNetworkId, networkIdsOf, removeNetworkId, withSpellings } from "./ContactNetworkIds.ts"
 import { ContactRows } from "./ContactRows.ts"
 import { searchText } from "./ContactSearch.ts"
 
@@ -237,8 +237,8 @@ const replaceNetworkIds = (
  *
  * A `primary_phone` of the contact that equals a former ID is replaced too.
  * An event with the same former and current ID only reports a new profile.
- * Changes nothing if no former ID is known, or if the new `external_id`
- * belongs to another identity: people are never merged.
+ * Changes nothing if no former ID is known, or if the new `external_id`, in
+ * any spelling, belongs to another identity: people are never merged.
  */
 export const changeIdentity = (
   former: ReadonlyArray<string>,
@@ -252,10 +252,11 @@ export const changeIdentity = (
   context: DecisionContext
 ): Changes.Changes => {
   const found = known.find(({ network_id }) => former.includes(network_id))
-  const taken = known.find(({ network_id }) => network_id === person.external_id)
   if (found === undefined || Option.isNone(contact)) return Changes.none
-  if (taken !== undefined && taken.identity.id !== found.identity.id) return Changes.none
   const { identity } = found
+  const named = withSpellings(person.channel_type, [person.external_id])
+  const isTaken = known.some((one) => named.includes(one.network_id) && one.identity.id !== identity.id)
+  if (isTaken) return Changes.none
   const own = new Set(known.flatMap((one) => one.identity.id === identity.id ? one.network_id : []))
   const lost = lostNetworkIds(former, person, identity)
   const added = networkIdsOf(person).filter((network_id) => !own.has(network_id))

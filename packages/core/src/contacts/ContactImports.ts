@@ -11,6 +11,7 @@ import { Tags } from "../catalog/Tags.ts"
 import { CurrentActor, RequestId } from "../kernel/Actor.ts"
 import { ContactId, Ids, type OrganizationId, uuidOf } from "../kernel/Ids.ts"
 import { operation } from "../kernel/Operations.ts"
+import { sharedSpelling } from "../kernel/Phones.ts"
 import * as Audit from "../work/Audit.ts"
 import { canonicalJson } from "../work/Idempotency.ts"
 import type { Contact, ContactUnnamed } from "./Contact.ts"
@@ -104,8 +105,12 @@ const readUpsert = (table: ImportTable, key: UpsertKey, cells: ReadonlyArray<str
       ? Result.fail(new KeyMissing({ column: key }))
       : Result.succeed({ ...fields, ...(tag_ids?.length ? { tag_ids } : {}) }))
 
-const idOf = (organization_id: OrganizationId, { id_values }: Imported): ContactId =>
-  ContactId.make(uuidOf(organization_id, canonicalJson(id_values)))
+/** Derives the ID of a contact from its values. The spellings of a number give the same ID. */
+const idOf = (organization_id: OrganizationId, { id_values }: Imported): ContactId => {
+  const { primary_phone, ...others } = id_values
+  const phone = typeof primary_phone === "string" ? { primary_phone: sharedSpelling(primary_phone) } : {}
+  return ContactId.make(uuidOf(organization_id, canonicalJson({ ...others, ...phone })))
+}
 
 // ---------------------------------------------------------- operations
 

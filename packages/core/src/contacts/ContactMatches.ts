@@ -1,11 +1,13 @@
 /**
  * Matches: the contact with a phone or an email, or else the ID for a new contact with it.
  *
- * The ID is derived from the value. Of concurrent operations that create a contact for one value, one inserts its row. The
- * others conflict, and then find it.
+ * The ID is derived from the value, and is the same for each spelling of a number. Of concurrent operations that create a
+ * contact for one value, one inserts its row. The others conflict, and then find it.
  */
 import { Effect, Option } from "effect"
+import { concurrently } from "../kernel/Concurrency.ts"
 import { ContactId, type OrganizationId, uuidOf } from "../kernel/Ids.ts"
+import { sharedSpelling, spellings } from "../kernel/Phones.ts"
 import { Secrets } from "../kernel/Secrets.ts"
 import type { LoadedContact, MatchedContact } from "./Contact.ts"
 import { ContactStore } from "./Contacts.ts"
@@ -45,7 +47,11 @@ const firstFree = Effect.fnUntraced(function*(isTaken: (attempt: number) => Effe
   return free
 })
 
-/** Makes the function that finds the contact with a value, or else the ID for a new one. */
+/**
+ * Makes the function that finds the contact with a value, or else the ID for a new one.
+ *
+ * A contact with the number as given comes before one with another spelling of it. An email has one spelling.
+ */
 export const makeFindMatch = Effect.gen(function*() {
   const secrets = yield* Secrets
   const store = yield* ContactStore
@@ -55,12 +61,15 @@ export const makeFindMatch = Effect.gen(function*() {
       /** Returns the ID of the `attempt`th contact with the value. It is signed, so that it does not reveal the value. */
       const idOf = (attempt: number) =>
         Effect.map(
-          secrets.sign("contact", JSON.stringify([organization_id, by, value, attempt])),
+          secrets.sign("contact", JSON.stringify([organization_id, by, sharedSpelling(value), attempt])),
           (signature) => ContactId.make(uuidOf(organization_id, signature))
         )
       const isTaken = (attempt: number) =>
         Effect.map(Effect.flatMap(idOf(attempt), (id) => store.load(organization_id, id)), Option.isSome)
-      const find = Effect.map(store.match(organization_id, by, value), Option.map(matchedOf))
+      const find = Effect.map(
+        Effect.forEach(spellings(value), (spelling) => store.match(organization_id, by, spelling), concurrently),
+        (found) => Option.map(Option.firstSomeOf(found), matchedOf)
+      )
 
       const known = yield* find
       if (Option.isSome(known)) return known.value

@@ -1,10 +1,11 @@
 /**
  * Network IDs: the IDs of a person on a network (contract §8.2).
  *
- * One network ID of an identity is its external ID, the others are its aliases. The table
+ * One network ID of an identity is its external ID, the others are its aliases. A number has its spellings as aliases. The table
  * `identity_names` has each network ID in its column `name`, with the identity.
  */
 import type { IdentityId } from "../kernel/Ids.ts"
+import { spellings } from "../kernel/Phones.ts"
 import * as Changes from "../work/Changes.ts"
 import type { Identity, Person } from "./Contact.ts"
 
@@ -26,10 +27,19 @@ export const IdentityNetworkIdRows = Changes.declareTable<IdentityNetworkId>()({
   activity: null
 })
 
+/** Returns distinct network IDs, and then the other spellings of those that are numbers on phone messaging. */
+export const withSpellings = (
+  channel_type: Identity["channel_type"],
+  network_ids: ReadonlyArray<string>
+): ReadonlyArray<string> =>
+  Array.from(
+    new Set(channel_type === "phone_messaging" ? [...network_ids, ...network_ids.flatMap(spellings)] : network_ids)
+  )
+
 /** Returns the distinct network IDs of a person, the external ID first. */
 export const networkIdsOf = (
-  { aliases, external_id }: Pick<Person, "aliases" | "external_id">
-): ReadonlyArray<string> => Array.from(new Set([external_id, ...aliases]))
+  { aliases, channel_type, external_id }: Pick<Person, "aliases" | "channel_type" | "external_id">
+): ReadonlyArray<string> => withSpellings(channel_type, [external_id, ...aliases])
 
 /** Assigns a network ID to an identity. `Conflict` if it already refers to an identity. */
 export const assignNetworkId = (

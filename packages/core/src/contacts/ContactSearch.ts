@@ -5,7 +5,7 @@ import { Option } from "effect"
 import type { ChannelType } from "../catalog/Channels.ts"
 import type { MemberId, TagId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
-import { canonical } from "../kernel/Phones.ts"
+import { canonical, spellings } from "../kernel/Phones.ts"
 import { firstCharacters, foldCase } from "../kernel/Text.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
 import type { Contact, LifecycleStage } from "./Contact.ts"
@@ -45,16 +45,25 @@ export const emailKey = (primary_email: string | null): string | null =>
 /** The terms of a query: its folded text, and another spelling of it. */
 export type SearchTerms = readonly [term: string] | readonly [term: string, spelling: string]
 
-/** The filters as a store gets them. A contact matches when its search text contains any one of the terms. */
-export interface ContactCriteria extends Omit<ContactFilters, "email" | "query"> {
+/**
+ * The filters as a store gets them. A contact matches when its search text contains any one of the terms, and its
+ * `primary_phone` is any one of the phones, which are one or two spellings of a number.
+ */
+export interface ContactCriteria extends Omit<ContactFilters, "email" | "phone" | "query"> {
   readonly search_terms: SearchTerms | null
   readonly email_key: string | null
+  readonly phones: ReturnType<typeof spellings> | null
 }
 
 /** Returns the filters of a list as a store gets them. */
 export const criteriaOf = (given: Partial<ContactFilters>): ContactCriteria => {
-  const { email, query, ...filters } = { ...everyContact, ...given }
-  return { ...filters, search_terms: searchTerms(query), email_key: emailKey(email) }
+  const { email, phone, query, ...filters } = { ...everyContact, ...given }
+  return {
+    ...filters,
+    search_terms: searchTerms(query),
+    email_key: emailKey(email),
+    phones: phone === null ? null : spellings(phone)
+  }
 }
 
 /** Returns a person's name, or null when the contact has none. */
@@ -84,15 +93,17 @@ const networkNames = ({ identities }: Searched): ReadonlyArray<string> =>
     [display_name, username].flatMap((name) => name === null ? [] : firstCharacters(name, limits.name_chars_max))
   )
 
+const phonesOf = ({ primary_phone }: Searched) => primary_phone === null ? [] : spellings(primary_phone)
+
 /** The separator of the parts of a search text: an upper-case letter, which no folded part or term contains. */
 const separator = "X"
 
 /**
- * Returns the text that `query` is searched in: name, phone, email, company and
+ * Returns the text that `query` is searched in: name, phone in each spelling, email, company and
  * names on the networks, case-folded, and separated so that no term matches across two.
  */
 export const searchText = (contact: Searched): string =>
-  [fullName(contact), contact.primary_phone, contact.primary_email, contact.company, ...networkNames(contact)]
+  [fullName(contact), ...phonesOf(contact), contact.primary_email, contact.company, ...networkNames(contact)]
     .flatMap((part) => part === null ? [] : foldCase(part))
     .join(separator)
 

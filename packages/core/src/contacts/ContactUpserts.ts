@@ -9,7 +9,7 @@ import type { ChannelType } from "../catalog/Channels.ts"
 import { CurrentActor } from "../kernel/Actor.ts"
 import { ContactId, IdentityId, type OrganizationId } from "../kernel/Ids.ts"
 import { operation } from "../kernel/Operations.ts"
-import { canonical } from "../kernel/Phones.ts"
+import { canonical, sharedSpelling } from "../kernel/Phones.ts"
 import * as Changes from "../work/Changes.ts"
 import { type ConcurrentChanges, Decide, type DecisionContext } from "../work/Decide.ts"
 import {
@@ -26,7 +26,7 @@ import { addContact, composeContact, type ContactRejection, expectOwners, update
 import { IdentityRows } from "./ContactIdentities.ts"
 import { CreateContact, UpdateContact } from "./ContactInput.ts"
 import { makeFindMatch, type Matched, unmatched } from "./ContactMatches.ts"
-import { assignNetworkId } from "./ContactNetworkIds.ts"
+import { assignNetworkId, withSpellings } from "./ContactNetworkIds.ts"
 import { makeLoadReferences, type References } from "./ContactReferences.ts"
 import { ContactStore } from "./Contacts.ts"
 import { emailKey } from "./ContactSearch.ts"
@@ -123,7 +123,7 @@ const create = (
         addContact({ ...described, id, identities, updated_at: now }, context),
         ...identities.flatMap((identity) => [
           IdentityRows.insert({ ...identity, contact_id: id }),
-          assignNetworkId(identity, value)
+          ...withSpellings(identity.channel_type, [value]).map((network_id) => assignNetworkId(identity, network_id))
         ]),
         expectOwners(references)
       )
@@ -183,7 +183,9 @@ const makeUpsertOne = Effect.gen(function*() {
       const matched = yield* findMatch(organization_id, match === "primary_phone" ? match : "email_key", value)
       return { ...matched, identity: null }
     }
-    const [known] = channel_type === null ? [] : yield* store.identify(organization_id, channel_type, [value])
+    const [known] = channel_type === null
+      ? []
+      : yield* store.identify(organization_id, channel_type, withSpellings(channel_type, [value]))
     const found = known === undefined
       ? Option.none<LoadedContact>()
       : yield* store.load(organization_id, known.contact.id)
@@ -214,7 +216,7 @@ const upsertEach = Effect.fnUntraced(function*<E>(
 ) {
   const items = input.contacts.map((contact, index): Item => ({ index, wanted: wantedOf(input, contact) }))
   // Contacts with the same value are one person; they are written in the given order.
-  const people = Array.from(Map.groupBy(items, ({ wanted }) => wanted.value).values())
+  const people = Array.from(Map.groupBy(items, ({ wanted }) => sharedSpelling(wanted.value)).values())
   const results = yield* Effect.forEach(
     people,
     Effect.forEach((item) => Effect.map(upsertItem(item), (result) => ({ index: item.index, result }))),

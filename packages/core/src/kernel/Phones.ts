@@ -1,5 +1,5 @@
 /** Phones: the canonical form of a phone number, by which people are recognized (contract §8.2). */
-import { Effect, Option, Schema, SchemaGetter, SchemaIssue } from "effect"
+import { type Array, Effect, Option, Schema, SchemaGetter, SchemaIssue } from "effect"
 import { parsePhoneNumberFromString } from "libphonenumber-js/min"
 import { limits } from "./Limits.ts"
 import { text } from "./TextSchemas.ts"
@@ -28,6 +28,32 @@ export const canonical = (written: string): Option.Option<string> => {
 /** Returns the canonical form of a network's ID that is a phone number. Digits without `+` may be another ID. */
 export const numberOf = (network_id: string): Option.Option<string> =>
   network_id.startsWith("+") ? canonical(network_id) : Option.none()
+
+/**
+ * The numbers that have two spellings: a number of Argentina with or without the 9 of mobile phones, a mobile number of Brazil
+ * with or without its ninth digit, and a mobile number of Mexico with or without its former 1.
+ */
+const two_spellings: ReadonlyArray<readonly [long: RegExp, short: RegExp, inserted: string]> = [
+  [/^(\+54)9([1-8][0-9]{9})$/, /^(\+54)([1-8][0-9]{9})$/, "9"],
+  [/^(\+55[1-9][1-9])9([6-9][0-9]{7})$/, /^(\+55[1-9][1-9])([6-9][0-9]{7})$/, "9"],
+  [/^(\+52)1([1-9][0-9]{9})$/, /^(\+52)([1-9][0-9]{9})$/, "1"]
+]
+
+/**
+ * Returns the spellings of a number, the given one first (contract §8.3). Most numbers have one.
+ *
+ * Numbers are stored as people and networks spell them. Whatever finds a person by a number looks for each spelling.
+ */
+export const spellings = (number: string): Array.NonEmptyReadonlyArray<string> => {
+  const others = two_spellings.flatMap(([long, short, inserted]) => {
+    if (long.test(number)) return number.replace(long, "$1$2")
+    return short.test(number) ? number.replace(short, `$1${inserted}$2`) : []
+  })
+  return [number, ...others]
+}
+
+/** Returns the spelling that stands for all spellings of a number. */
+export const sharedSpelling = (number: string): string => spellings(number).toSorted()[0] ?? number
 
 /** The description of a phone number as clients write it. */
 export const phone_description =

@@ -20,6 +20,7 @@ import { concurrently } from "../kernel/Concurrency.ts"
 import type { ContactId, OrganizationId } from "../kernel/Ids.ts"
 import { operation } from "../kernel/Operations.ts"
 import type { PageRequest } from "../kernel/Page.ts"
+import { spellings } from "../kernel/Phones.ts"
 import { erased } from "../kernel/Text.ts"
 import * as Changes from "../work/Changes.ts"
 import { Decide, type DecisionContext } from "../work/Decide.ts"
@@ -198,8 +199,11 @@ export const makeErase = Effect.gen(function*() {
       found: contacts.load(organization_id, id),
       network_ids: store.networkIds(organization_id, id)
     }, concurrently)
-    yield* Effect.fromOption(yield* contacts.load(organization_id, id), () => new ContactNotFound())
-    yield* store.eraseCallbacks(organization_id, id)
+    const { primary_phone } = yield* Effect.fromOption(
+      yield* contacts.load(organization_id, id),
+      () => new ContactNotFound()
+    )
+    yield* store.eraseCallbacks(organization_id, id, primary_phone === null ? [] : spellings(primary_phone))
     // From here on, the person's network IDs lead to no identity. What was decided before can still be committed until
     // `eraseConversations` has written the conversations, so it runs after this, and then the contact's preview is erased.
     yield* runAudited("contacts.erase", { load, decide: eraseContact })

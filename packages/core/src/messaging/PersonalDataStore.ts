@@ -30,8 +30,8 @@ export interface LoadedNetworkId extends IdentityNetworkId {
  *   contact, its conversations, and its messages, and the endpoints' responses to such events. The versions of their
  *   deliveries that are pending or have a response increase.
  * - `eraseCallbacks` deletes the stored callbacks of the organization's channels that are about the contact: those with
- *   one of its network IDs on this type of channel, without the plus sign, or with its phone, unless that is a network ID
- *   of another contact when they are deleted.
+ *   one of its network IDs on this type of channel, without the plus sign, or with one of its phones, unless one of these
+ *   is a network ID of another contact when they are deleted.
  * - Nothing of another contact or organization is changed. Each may be repeated.
  */
 export class PersonalDataStore extends Context.Service<PersonalDataStore, {
@@ -54,7 +54,12 @@ export class PersonalDataStore extends Context.Service<PersonalDataStore, {
     page: PageRequest
   ) => Effect.Effect<ReadonlyArray<SendRow>>
   readonly eraseCopies: (organization_id: OrganizationId, contact_id: ContactId) => Effect.Effect<void>
-  readonly eraseCallbacks: (organization_id: OrganizationId, contact_id: ContactId) => Effect.Effect<void>
+  readonly eraseCallbacks: (
+    organization_id: OrganizationId,
+    contact_id: ContactId,
+    /** The contact's phone in each spelling; empty if it has none. */
+    phones: ReadonlyArray<string>
+  ) => Effect.Effect<void>
 }>()("@messaging-crm/core/PersonalData/PersonalDataStore") {}
 
 // ---------------------------------------------------------- operations

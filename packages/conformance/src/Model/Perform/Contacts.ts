@@ -34,8 +34,12 @@ const chooseFields = (scene: ModelScene, { custom_values, owner, plain = {}, tag
   return { input, modelInput: { plain: written, ...custom, ...modelTags } }
 }
 
-/** Two spellings of one person's email. */
-const emails = { "+4915100000001": "kim@acme.example", "+4915100000002": "KIM@Acme.example" }
+/** Spellings of one person's email. */
+const emails = {
+  "+4915100000001": "kim@acme.example",
+  "+5511987654321": "KIM@Acme.example",
+  "+551187654321": "kim@ACME.example"
+}
 
 /** Upserts a person's contact in the model, and returns the service's input and the expected result. */
 const chooseUpsert = (

@@ -79,7 +79,7 @@ const makeFilteredContacts = Effect.fnUntraced(function*(organization_id: Organi
     owner_user_id,
     lifecycle_stage: "lead",
     tag_id: tag.id,
-    phone,
+    phones: [yield* Fixtures.newPhone, phone],
     email_key: "kim@acme.example",
     updated_since: afterNoon(5)
   } as const

@@ -8,7 +8,7 @@
  */
 import { Context, Effect, Layer, Option, Schema, Stream } from "effect"
 import { type Channel, ChannelStore } from "../../catalog/Channels.ts"
-import { changeIdentity, networkIdsOf } from "../../contacts/ContactIdentities.ts"
+import { changeIdentity, networkIdsOf, withSpellings } from "../../contacts/ContactIdentities.ts"
 import { ContactStore, type Person } from "../../contacts/Contacts.ts"
 import { ChannelId, type OrganizationId } from "../../kernel/Ids.ts"
 import { traced } from "../../kernel/Traces.ts"
@@ -139,7 +139,7 @@ const makeChangeIdentity = Effect.gen(function*() {
   })
 
   return (origin: Origin, { former_aliases = [], former_external_id, now }: IdentityChanged) => {
-    const former = [former_external_id, ...former_aliases]
+    const former = withSpellings(origin.channel.type, [former_external_id, ...former_aliases])
     const person = personOf(origin.channel, now)
     return commitChanges(
       origin,

@@ -4,11 +4,12 @@
  * Events about one person or one message are applied in the order in which the network reported them, and others concurrently.
  */
 import { Effect } from "effect"
+import { sharedSpelling } from "../../kernel/Phones.ts"
 import type { ProviderEvent } from "./ProviderEvents.ts"
 
 /** Returns what the event is about: each person and each message, with the channel. Events about the same keep their order. */
 const aboutOf = (event: ProviderEvent): ReadonlyArray<string> =>
-  subjectsOf(event).map((subject) => `${event.channel_id}|${subject}`)
+  subjectsOf(event).map((subject) => `${event.channel_id}|${sharedSpelling(subject)}`)
 
 /** Returns the IDs of people and messages. A person whose IDs change has a former and a current one. */
 const subjectsOf = (event: ProviderEvent): ReadonlyArray<string> => {

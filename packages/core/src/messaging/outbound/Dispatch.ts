@@ -1,13 +1,11 @@
 /**
  * Dispatch: how the worker processes one send.
  *
- * The attempt is committed before the provider is called, together with the other
- * network IDs from which the recipient can reply. The next step depends on the outcome:
- * see `SendOutcomes.ts`.
+ * The attempt is committed before the provider is called. The next step depends on the
+ * outcome: see `SendOutcomes.ts`.
  */
 import { Context, DateTime, Duration, Effect, Layer, Metric, Option } from "effect"
 import * as Holds from "../../catalog/ChannelHolds.ts"
-import { addAliases } from "../../contacts/ContactIdentities.ts"
 import { SendId } from "../../kernel/Ids.ts"
 import { send_attempts } from "../../kernel/Metrics.ts"
 import type { Timestamp } from "../../kernel/Timestamps.ts"
@@ -84,26 +82,24 @@ const begin = (
   claimed: ClaimedWork,
   outgoing: Option.Option<OutgoingSend>,
   { provider, timeout }: {
-    readonly provider: Pick<MessagingProvider["Service"], "dedup" | "expectedAliases">
+    readonly provider: Pick<MessagingProvider["Service"], "dedup">
     readonly timeout: Duration.Duration
   },
   context: DecisionContext
 ): Changes.Decision<OutgoingSend | null> => {
   const { now } = context
   if (Option.isNone(outgoing) || !isOpen(outgoing.value.send)) return { result: null, changes: Changes.finish(claimed) }
-  const { channel, identity_id, send } = outgoing.value
+  const { send } = outgoing.value
   const set = SendState.begin(send, now)
   const unsettled = { claimed, send: { ...send, may_be_sent: set.may_be_sent }, timeout }
   const mayRepeat = provider.dedup === "client_ref" && isInTime(set, now)
   if (set.may_be_sent && !mayRepeat) return { result: null, changes: stop(unsettled, "outcome_unknown", context) }
   const waiting = waitOf(outgoing.value, now)
   if (waiting !== null) return { result: null, changes: wait(unsettled, waiting, context) }
-  const aliases = provider.expectedAliases?.(channel, send.recipient) ?? []
   return {
     result: { ...outgoing.value, send: { ...send, ...set, version: send.version + 1 } },
     changes: Changes.all(
       SendRows.update(send, set),
-      addAliases(channel.type, identity_id, aliases),
       Changes.settle({ claimed, outcome: "keep" })
     )
   }

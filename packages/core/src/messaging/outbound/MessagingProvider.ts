@@ -72,15 +72,10 @@ export class ProviderUnavailable extends Schema.TaggedError<ProviderUnavailable>
  *   `ProviderOutcomeUnknown` means that it may have.
  * - `dedup` `client_ref`: two calls with the same reference send one message.
  *   `callback_ref`: callbacks carry the reference. `none`: neither.
- * - `expectedAliases` returns further IDs of the recipient. They are committed
- *   before `deliver` is called, so that a reply that arrives before the response
- *   is matched to the recipient.
  * - `templates` returns the whole catalog of a business account or fails.
  */
 export class MessagingProvider extends Context.Service<MessagingProvider, {
   readonly dedup: "client_ref" | "callback_ref" | "none"
-  /** Other IDs that the network may use for a recipient, derived from the ID alone. */
-  readonly expectedAliases?: (channel: Channel, recipient: string) => ReadonlyArray<string>
   readonly deliver: (
     message: OutboundMessage
   ) => Effect.Effect<Accepted, ProviderRejected | ProviderBusy | ProviderHeld | ProviderOutcomeUnknown>

@@ -4,7 +4,7 @@
  */
 import { Context, Effect, Layer, Option, Result, Schema } from "effect"
 import type { Channel } from "../../catalog/Channels.ts"
-import { findOrCreateByIdentity } from "../../contacts/ContactIdentities.ts"
+import { findOrCreateByIdentity, withSpellings } from "../../contacts/ContactIdentities.ts"
 import { makeFindMatch, type Matched, unmatched } from "../../contacts/ContactMatches.ts"
 import { erasedExternalId, type Person, ReferenceUnknown } from "../../contacts/Contacts.ts"
 import { CurrentActor } from "../../kernel/Actor.ts"
@@ -213,7 +213,7 @@ const makeLoadStart = Effect.gen(function*() {
     { channel_id, phone }: StartConversation
   ) {
     const channel = { id: channel_id, type: "phone_messaging" } as const
-    const identities = yield* conversations.identify(organization_id, channel, [phone])
+    const identities = yield* conversations.identify(organization_id, channel, withSpellings(channel.type, [phone]))
     const contact = identities.length > 0 ? unmatched : yield* findMatch(organization_id, "primary_phone", phone)
     return { identities, contact }
   })
