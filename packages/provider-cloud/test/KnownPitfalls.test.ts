@@ -3,6 +3,7 @@ import { assert, it } from "@effect/vitest"
 import * as Memory from "@messaging-crm/adapter-memory"
 import { CallbackInbox, CallbackStore } from "@messaging-crm/core/CallbackInbox"
 import { Channels } from "@messaging-crm/core/Channels"
+import { Contacts, CreateContact } from "@messaging-crm/core/Contacts"
 import { Ids } from "@messaging-crm/core/Ids"
 import { MessagingProvider } from "@messaging-crm/core/MessagingProvider"
 import { Phone } from "@messaging-crm/core/Phones"
@@ -11,7 +12,7 @@ import { Secrets } from "@messaging-crm/core/Secrets"
 import { Sends, StartConversation } from "@messaging-crm/core/Sends"
 import { Worker } from "@messaging-crm/core/Worker"
 import { CallbackProcessor } from "@messaging-crm/provider-cloud/CallbackProcessor"
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import { bodyOf, messageEntry, messengerEntry, whatsAppEntry } from "../src/fake/CallbackBodies.ts"
 import { FakeGraph } from "../src/fake/FakeGraph.ts"
@@ -160,6 +161,27 @@ testAtAcme(
       assert.lengthOf(yield* fake.accepted, 1)
     })
 )
+
+for (
+  const [stored, from] of [
+    ["+5511987654321", "551187654321"],
+    ["+54 11 2345 6789", "5491123456789"],
+    ["+525512345678", "5215512345678"]
+  ] as const
+) {
+  testAtAcme(
+    `the contact with the number ${stored} is the person who writes from ${from}`,
+    () =>
+      Effect.gen(function*() {
+        const contacts = yield* Contacts
+        const { id } = yield* contacts.create(Schema.decodeUnknownSync(CreateContact)({ primary_phone: stored }))
+        assert.deepStrictEqual(yield* write(from, "Oi"), [200])
+        const { data } = yield* contacts.list({ cursor: null, page_size: 100 })
+        assert.deepStrictEqual(data.map((contact) => contact.id), [id])
+        assert.deepStrictEqual((yield* conversations).map(({ contact }) => contact.id), [id])
+      })
+  )
+}
 
 testAtAcme("a failed second page of templates is an error, not a short list", () =>
   Effect.gen(function*() {
