@@ -384,7 +384,9 @@ CREATE TABLE organizations (
   id uuid NOT NULL,
   name text NOT NULL,
   created_at timestamp(3) with time zone NOT NULL,
+  default_country text,
   version integer NOT NULL DEFAULT 1,
+  CONSTRAINT organizations_default_country_check CHECK ((default_country ~ '^[A-Z]{2}$'::text)),
   CONSTRAINT organizations_name_check CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),
   CONSTRAINT organizations_pkey PRIMARY KEY (id)
 );

@@ -258,7 +258,7 @@ export interface CreateContact {
   readonly first_name?: string | null
   readonly last_name?: string | null
   readonly primary_email?: string | null
-  /** With country code: `+` and digits, `00` and digits, or digits alone. Spaces and `()-./` are ignored. */
+  /** One phone number with `+` and its country code. Spaces and `()-./` between groups of digits are ignored, `00` is read as `+`, and invisible characters are removed. A number as it is dialed within a country is accepted only if the organization has that default country. */
   readonly primary_phone?: string | null
   readonly company?: string | null
   readonly job_title?: string | null
@@ -773,7 +773,7 @@ export interface Sender {
 export interface StartConversation {
   /** A phone-messaging channel. */
   readonly channel_id: string
-  /** With country code: `+` and digits, `00` and digits, or digits alone. Spaces and `()-./` are ignored. */
+  /** One phone number with `+` and its country code. Spaces and `()-./` between groups of digits are ignored, `00` is read as `+`, and invisible characters are removed. A number as it is dialed within a country is accepted only if the organization has that default country. */
   readonly phone: string
   readonly template: TemplateChoice
 }
@@ -963,7 +963,7 @@ export interface UpdateContact {
   readonly first_name?: string | null
   readonly last_name?: string | null
   readonly primary_email?: string | null
-  /** With country code: `+` and digits, `00` and digits, or digits alone. Spaces and `()-./` are ignored. */
+  /** One phone number with `+` and its country code. Spaces and `()-./` between groups of digits are ignored, `00` is read as `+`, and invisible characters are removed. A number as it is dialed within a country is accepted only if the organization has that default country. */
   readonly primary_phone?: string | null
   readonly company?: string | null
   readonly job_title?: string | null
@@ -1040,7 +1040,7 @@ export interface UpsertContact {
   readonly first_name?: string | null
   readonly last_name?: string | null
   readonly primary_email?: string | null
-  /** With country code: `+` and digits, `00` and digits, or digits alone. Spaces and `()-./` are ignored. */
+  /** One phone number with `+` and its country code. Spaces and `()-./` between groups of digits are ignored, `00` is read as `+`, and invisible characters are removed. A number as it is dialed within a country is accepted only if the organization has that default country. */
   readonly primary_phone?: string | null
   readonly company?: string | null
   readonly job_title?: string | null
@@ -1260,7 +1260,7 @@ export interface Operations {
         | "other"
       /** Contacts with an identity on this type of channel; for `phone_messaging`, also contacts with a primary phone. */
       readonly channel?: "phone_messaging" | "photo_social" | "page_messaging"
-      /** Contacts with this primary phone. Send the number with its country code, in any format that `primary_phone` accepts. */
+      /** Contacts with this primary phone, in any format that `primary_phone` accepts. */
       readonly phone?: string
       /** Contacts with this primary email, regardless of case. */
       readonly email?: string

@@ -4,6 +4,7 @@
  */
 import type { Options } from "./Fixtures.ts"
 import * as ContactImports from "./Journeys/ContactImports.ts"
+import * as ContactNumbers from "./Journeys/ContactNumbers.ts"
 import * as ContactUpserts from "./Journeys/ContactUpserts.ts"
 import * as Holds from "./Journeys/Holds.ts"
 import * as IdempotentRequests from "./Journeys/IdempotentRequests.ts"
@@ -36,6 +37,7 @@ export const journeyTests = (storage: Storage, options: Options) => {
   MessagePages.journeyTests(storage)
   MessageRetention.journeyTests(storage)
   ContactImports.journeyTests(storage, options)
+  ContactNumbers.journeyTests(storage)
   ContactUpserts.journeyTests(storage)
   Spellings.journeyTests(storage)
 }

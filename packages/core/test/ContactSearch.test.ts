@@ -2,6 +2,7 @@ import { assert, it } from "@effect/vitest"
 import { hardText } from "@messaging-crm/conformance/Arbitraries"
 import { emptyContact, searchTerms, searchText } from "@messaging-crm/core/Contacts"
 import { ContactId } from "@messaging-crm/core/Ids"
+import { Country } from "@messaging-crm/core/Phones"
 import { foldCase } from "@messaging-crm/core/Text"
 import { DateTime } from "effect"
 
@@ -69,4 +70,37 @@ it("a query for a phone number finds it as it was written", () => {
   ) {
     assert.isTrue(isFound(text, query), query)
   }
+})
+
+it("a query finds a phone, email, or name whatever cannot be seen in it", () => {
+  const [primary_phone, primary_email, first_name] = ["+4915112345678", "kim@acme.example", "می\u200Cخواهم 👩\u200D💻"]
+  const text = searchText({ ...contact, first_name, primary_phone, primary_email, company: "Müller–Lüdenscheid" })
+  for (
+    const query of [
+      "\u202A+49 151 12345678\u202C",
+      "+49\u00A0151\u201112345678",
+      "＋４９１５１１２３４５６７８",
+      "٠٠٤٩١٥١١٢٣٤٥٦٧٨",
+      "tel:+49-151-12345678",
+      "١٥١١٢٣",
+      "\uFEFFkim@acme.example\u200B",
+      "kim@\u00ADacme",
+      "می\u200Cخواهم",
+      "میخواهم",
+      "👩\u200D💻",
+      "müller-lü"
+    ]
+  ) {
+    assert.isTrue(isFound(text, query), JSON.stringify(query))
+  }
+  for (const blank of ["\u200B", " \u202A\u202C ", "\u00A0"]) assert.isNull(searchTerms(blank))
+})
+
+it("with a default country, a query for a number as it is dialed within the country finds it", () => {
+  const text = searchText({ ...contact, primary_phone: "+4915112345678" })
+  const country = Country.make("DE")
+  for (const query of ["0151 12345678", "(0151) 123-456-78", "151 12345678", "4915112345678", "15112345678"]) {
+    assert.isTrue(searchTerms(query, country)?.some((term) => text.includes(term)), query)
+  }
+  assert.isFalse(isFound(text, "0151 12345678"))
 })

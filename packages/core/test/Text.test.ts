@@ -1,10 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { hardText } from "@messaging-crm/conformance/Arbitraries"
 import { type SearchTerms, searchTerms } from "@messaging-crm/core/Contacts"
-import { canonical } from "@messaging-crm/core/Phones"
 import { byCodePoint, foldCase, preview } from "@messaging-crm/core/Text"
 import { line, text, trimmedText } from "@messaging-crm/core/TextSchemas"
-import { Arbitrary, Option, Schema } from "effect"
+import { Option, Schema } from "effect"
 
 describe("foldCase", () => {
   it.prop("gives a text and its upper case the same key", { value: hardText({ min: 0, max: 40 }) }, ({ value }) => {
@@ -69,56 +68,6 @@ describe("schemas", () => {
 it("a preview has at most 140 characters, and splits none", () => {
   assert.strictEqual(preview("😀".repeat(141)), "😀".repeat(140))
   assert.strictEqual(preview("short"), "short")
-})
-
-describe("a phone number", () => {
-  const given = ["+4915112345678", "4915112345678", "0049 151 12345678", "+49 (151) 123-456.78", "49/151/12345678"]
-  for (const written of given) {
-    it(`has one canonical form, also as ${written}`, () => {
-      assert.deepStrictEqual(canonical(written), Option.some("+4915112345678"))
-    })
-  }
-
-  const rejected = [
-    "015112345678",
-    "(0151) 12345678",
-    "+0 123456",
-    "+49",
-    "4915",
-    "++4915112345678",
-    "49+15112345678",
-    "+49151abc5678",
-    "0004915112345678",
-    "00",
-    "+1234567890123456",
-    "1234567890123456",
-    // No country has these codes.
-    "999123456789",
-    "٤٩١٥١١٢٣٤٥٦٧٨"
-  ]
-  for (const written of rejected) {
-    it(`has none without a country code, or if no country has such a number: ${written}`, () => {
-      assert.deepStrictEqual(canonical(written), Option.none())
-    })
-  }
-
-  /** The digits of a number with a country code, and what a person may write between them. */
-  const number = {
-    code: Arbitrary.schema(Schema.Literals(["1", "44", "49", "55", "91", "212", "351", "380", "999"])),
-    rest: Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 99_999_999_999 }))),
-    separator: Arbitrary.schema(Schema.Literals(["", " ", "-", ".", "/", "(", ")", "\u00A0", "\t"]))
-  }
-
-  it.prop("is the same with `+`, with `00` and with neither, and what is canonical stays", number, (drawn) => {
-    const digits = `${drawn.code}${drawn.rest}`
-    const known = canonical(`+${digits}`)
-    const apart = Array.from(digits).join(drawn.separator)
-    for (const written of [digits, `00${digits}`, apart, `+${apart}`, `${drawn.separator}00${apart}`]) {
-      assert.deepStrictEqual(canonical(written), known, written)
-    }
-    assert.deepStrictEqual(Option.flatMap(known, canonical), known)
-    assert.deepStrictEqual(canonical(`0${digits}`), Option.none())
-  }, { arbitrary: { runs: 500 } })
 })
 
 it("searchTerms are the folded text, and the digits of a number with separators", () => {

@@ -36,8 +36,9 @@ const contract = HttpApi.make("messaging-crm")
   .middleware(Pipeline.JsonBody)
   .middleware(Pipeline.Authentication)
   .annotate(HttpApi.AdditionalSchemas, events)
-  .annotate(HttpApi.PayloadParseOptions, { onExcessProperty: "error" })
-  .annotate(HttpApi.QueryParseOptions, { onExcessProperty: "error" })
+  .annotate(HttpApi.PayloadParseOptions, { onExcessProperty: "error", reportInput: true })
+  .annotate(HttpApi.ParamsParseOptions, { reportInput: true })
+  .annotate(HttpApi.QueryParseOptions, { onExcessProperty: "error", reportInput: true })
   .annotateMerge(OpenApi.annotations({
     title: "Messaging CRM REST API",
     version: "1.0.0",

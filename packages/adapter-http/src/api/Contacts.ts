@@ -1,9 +1,11 @@
 import { ChannelType } from "@messaging-crm/core/Channels"
 import { AddNote, Contact, CreateContact, LifecycleStage, UpdateContact } from "@messaging-crm/core/Contacts"
 import { UpsertContacts, UpsertOutcome } from "@messaging-crm/core/ContactUpserts"
+import { emailLine } from "@messaging-crm/core/Emails"
 import { ContactId, MemberId, TagId } from "@messaging-crm/core/Ids"
 import { limits } from "@messaging-crm/core/Limits"
 import { Phone } from "@messaging-crm/core/Phones"
+import { plainLine } from "@messaging-crm/core/PlainText"
 import { text, trimmedText } from "@messaging-crm/core/TextSchemas"
 import { SinceTime } from "@messaging-crm/core/Timestamps"
 import { Schema } from "effect"
@@ -39,23 +41,22 @@ const filters = {
   ),
   phone: Schema.optionalKey(
     Phone.pipe(Schema.annotateEncoded({
-      description:
-        "Contacts with this primary phone. Send the number with its country code, in any format that `primary_phone` accepts.",
+      description: "Contacts with this primary phone, in any format that `primary_phone` accepts.",
       examples: ["+49 151 12345678"]
     }))
   ),
   email: Schema.optionalKey(
-    trimmedText({ min: 1, max: limits.email_chars_max }).pipe(Schema.annotateEncoded({
+    trimmedText({ min: 1, max: limits.email_chars_max }, emailLine).pipe(Schema.annotateEncoded({
       description: "Contacts with this primary email, regardless of case.",
       examples: ["kim@berg.example"]
     }))
   ),
   external_id: Schema.optionalKey(
-    text({ min: 1, max: limits.external_id_chars_max }).annotate({
+    trimmedText({ min: 1, max: limits.external_id_chars_max }, plainLine).pipe(Schema.annotateEncoded({
       description:
         "Contacts that have an identity with this network ID. With `channel`, only identities on that type of channel.",
       examples: ["+4915112345678"]
-    })
+    }))
   ),
   updated_since: Schema.optionalKey(
     SinceTime.pipe(Schema.annotateEncoded({

@@ -6,6 +6,7 @@
 import type { CustomValueInvalid, ReferenceUnknown } from "@messaging-crm/core/Contacts"
 import type { TextTooLong } from "@messaging-crm/core/Content"
 import { limits } from "@messaging-crm/core/Limits"
+import { unseenIn } from "@messaging-crm/core/PlainText"
 import type { TemplateNotApproved } from "@messaging-crm/core/Templates"
 
 /** The code, the message, and the field at fault of an error. */
@@ -20,6 +21,17 @@ const text = <const Code extends string>(
   message: string,
   param: string | null = null
 ): ErrorText<Code> => ({ code, message, param })
+
+const unseen_max = 5
+
+/** Returns a sentence with the characters of a rejected value that cannot be seen, or nothing if it has none. */
+export const unseen = (value: string): string => {
+  const found = unseenIn(value)
+  const more = found.length > unseen_max ? ", …" : ""
+  return found.length === 0
+    ? ""
+    : ` The value contains characters that cannot be seen: ${found.slice(0, unseen_max).join(", ")}${more}.`
+}
 
 /** The maximum size of a body, for readers. */
 export const body_max = `${limits.body_bytes_max / 1024} KiB`
@@ -162,8 +174,8 @@ export const contactChanging = text(
 
 export const contactAbsent = text("not_found", "The contact was not found.")
 
-export const customValueInvalid = ({ param, type }: CustomValueInvalid) =>
-  text("invalid_input", `${param} must be a valid value for a ${type} field.`, param)
+export const customValueInvalid = ({ param, type, value }: CustomValueInvalid) =>
+  text("invalid_input", `${param} must be a valid value for a ${type} field.${unseen(value)}`, param)
 
 /** Where the IDs of a field are listed. */
 const listOf = (param: string): string => {

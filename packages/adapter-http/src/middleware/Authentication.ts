@@ -3,6 +3,7 @@ import { ApiKeys, type Quota, type RateLimited, type Unauthorized, window_second
 import type { ApiKeyId } from "@messaging-crm/core/Ids"
 import { limits } from "@messaging-crm/core/Limits"
 import { authorize } from "@messaging-crm/core/Operations"
+import { DefaultCountry } from "@messaging-crm/core/Phones"
 import { Context, Effect, Layer } from "effect"
 import * as ErrorMapping from "../api/ErrorMapping.ts"
 import * as Errors from "../api/Errors.ts"
@@ -49,14 +50,17 @@ export const layer = Layer.effect(
           apiKeys.digest(credential),
           (digest) => limitUnknownKeys({ digest, address: clientAddress }, apiKeys.authenticate(digest))
         )
-        const { actor, key_id, quota } = yield* Effect.catch(lookedUp, reject)
+        const { actor, default_country, key_id, quota } = yield* Effect.catch(lookedUp, reject)
         yield* identify(actor)
         yield* addQuotaHeaders(quota)
         const authorized = authorize(Context.getUnsafe(endpoint.annotations, Runs)).pipe(
           Effect.catch(ErrorMapping.insufficientScope),
           Effect.andThen(limiter.run(key_id, httpEffect))
         )
-        return yield* Effect.provideService(authorized, CurrentActor, actor)
+        return yield* authorized.pipe(
+          Effect.provideService(CurrentActor, actor),
+          Effect.provideService(DefaultCountry, default_country)
+        )
       })
     })
   })

@@ -50,21 +50,22 @@ const normalized = (path: string): string => path.toLowerCase()
  * Returns the function that normalizes a body for its fingerprint: to the operation's input, in which IDs and texts are
  * normalized. No body is read as an empty one, and one that does not decode is left unchanged.
  */
-const normalizerOf = ({ payload }: HttpApiEndpoint.Top): (json: unknown) => unknown => {
+const normalizerOf = ({ payload }: HttpApiEndpoint.Top): (json: unknown) => Effect.Effect<unknown> => {
   const [schema] = Array.from(payload.values()).flatMap(({ schemas }) => schemas)
-  if (schema === undefined) return (json) => json ?? {}
+  if (schema === undefined) return (json) => Effect.succeed(json ?? {})
   // No schema of the contract needs a service, although its type allows for one.
-  const decode = Schema.decodeUnknownOption(schema as Schema.Top & { readonly DecodingServices: never }, {
+  const decode = Schema.decodeUnknownEffect(schema as Schema.Top & { readonly DecodingServices: never }, {
     onExcessProperty: "error"
   })
-  return (json = {}) => Option.getOrElse(decode(json), () => json)
+  // An effect, because phones are read with the default country of the caller.
+  return (json = {}) => Effect.orElseSucceed(decode(json), () => json)
 }
 
 /** The rules of an endpoint's writes. */
 interface WriteRules {
   readonly policy: "required" | "optional"
   /** Normalizes a body for its fingerprint. */
-  readonly normalize: (json: unknown) => unknown
+  readonly normalize: (json: unknown) => Effect.Effect<unknown>
 }
 
 /** Layer that runs a keyed write at most once and replays its response, byte for byte. */
@@ -97,7 +98,7 @@ export const layer = Layer.effect(
       const outcome = yield* idempotency.once(
         {
           key: key.value,
-          fingerprint: yield* fingerprintOf(request, normalize(json)),
+          fingerprint: yield* fingerprintOf(request, yield* normalize(json)),
           request_id: yield* Errors.requestId
         },
         (recording) => asRecorded(Effect.provideService(httpEffect, CurrentRecording, recording))

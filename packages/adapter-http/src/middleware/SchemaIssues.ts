@@ -1,6 +1,6 @@
 /** The message for a request that does not match its schema. */
 import { type SchemaAST, SchemaIssue } from "effect"
-import { shown, unknownField } from "../api/ErrorTexts.ts"
+import { shown, unknownField, unseen } from "../api/ErrorTexts.ts"
 
 export interface Explanation {
   /** The dotted path of the parameter or field at fault, null for the whole. */
@@ -11,6 +11,15 @@ export interface Explanation {
 interface Place {
   readonly issue: SchemaIssue.Issue
   readonly path: ReadonlyArray<PropertyKey>
+  /** The text as it was sent; empty if the value is no text, or if the parser does not report input. */
+  readonly written: string
+}
+
+/** Returns an issue without its input, which the formatter would repeat in the message. */
+const withoutInput = (issue: SchemaIssue.Issue): SchemaIssue.Issue => {
+  const { input: _input, ...rest } = issue
+  // A copy of the same kind.
+  return (issue._tag === "Filter" ? { ...rest, issue: withoutInput(issue.issue) } : rest) as SchemaIssue.Issue
 }
 
 const format = SchemaIssue.makeFormatterStandardSchemaV1({
@@ -53,27 +62,28 @@ const typesOf = (ast: SchemaAST.AST): ReadonlyArray<unknown> =>
     return type?._tag === "Literal" ? [type.literal] : []
   })
 
-const first = ({ issue, path }: Place): Place => {
+const first = ({ issue, path, written: outer }: Place): Place => {
+  const written = outer === "" && typeof issue.input === "string" ? issue.input : outer
   switch (issue._tag) {
     case "Encoding":
-      return first({ issue: issue.issue, path })
+      return first({ issue: issue.issue, path, written })
     case "Pointer":
-      return first({ issue: issue.issue, path: [...path, ...issue.path] })
+      return first({ issue: issue.issue, path: [...path, ...issue.path], written })
     case "Composite":
-      return first({ issue: issue.issues[0], path })
+      return first({ issue: issue.issues[0], path, written })
     case "AnyOf":
-      return issue.issues[0] === undefined ? { issue, path } : first({ issue: issue.issues[0], path })
+      return issue.issues[0] === undefined ? { issue, path, written } : first({ issue: issue.issues[0], path, written })
     // A filter can report its expectation for a nested field.
     case "Filter":
-      return issue.issue._tag === "Pointer" ? first({ issue: issue.issue, path }) : { issue, path }
+      return issue.issue._tag === "Pointer" ? first({ issue: issue.issue, path, written }) : { issue, path, written }
     default:
-      return { issue, path }
+      return { issue, path, written }
   }
 }
 
 /** Returns the first problem of a request. */
 export const explain = (whole: SchemaIssue.Issue): Explanation => {
-  const { issue, path } = first({ issue: whole, path: [] })
+  const { issue, path, written } = first({ issue: whole, path: [], written: "" })
   const types = issue._tag === "AnyOf" ? typesOf(issue.ast) : []
   const named = types.length === 0 ? path : [...path, "type"]
   const param = named.length === 0 ? null : named.map(String).join(".")
@@ -83,7 +93,7 @@ export const explain = (whole: SchemaIssue.Issue): Explanation => {
     return { param, message: unknownField(where).message }
   }
   const expected = types.length === 0
-    ? (format(issue).issues[0]?.message ?? "a valid value").replace(/^Expected /, "")
+    ? (format(withoutInput(issue)).issues[0]?.message ?? "a valid value").replace(/^Expected /, "")
     : types.map((type) => JSON.stringify(type)).join(" | ")
-  return { param, message: `${where} must ${requirementOf(expected)}.` }
+  return { param, message: `${where} must ${requirementOf(expected)}.${unseen(written)}` }
 }

@@ -1,5 +1,6 @@
 import { type ApiKey, ApiKeyRows, ApiKeyStore, window_seconds } from "@messaging-crm/core/ApiKeys"
 import { mayHoldKeys, MemberRows } from "@messaging-crm/core/Members"
+import { OrganizationRows } from "@messaging-crm/core/Organizations"
 import type { Timestamp } from "@messaging-crm/core/Timestamps"
 import { DateTime, HashMap, Layer, Option, Struct } from "effect"
 import { byAge } from "../world/Order.ts"
@@ -56,11 +57,13 @@ export const layer = Layer.effect(
           const { organization_id, row } = owned.value
           const { created_by, id, scopes } = row
           const window = countRequest(state, row, limit, now)
+          const organization = Table.get(state.tables, OrganizationRows, organization_id, organization_id)
           const metered = {
             key_id: id,
             organization_id,
             created_by,
             scopes,
+            default_country: Option.isSome(organization) ? organization.value.default_country : null,
             count: window.count,
             window_ends_at: windowEnd(window.opened_at),
             now

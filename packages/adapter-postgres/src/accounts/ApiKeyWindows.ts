@@ -8,6 +8,7 @@
 import { Scope, window_seconds } from "@messaging-crm/core/ApiKeys"
 import { ApiKeyId, MemberId, OrganizationId } from "@messaging-crm/core/Ids"
 import { key_roles } from "@messaging-crm/core/Members"
+import { Country } from "@messaging-crm/core/Phones"
 import { Effect, Option, Schema } from "effect"
 import type { SqlClient } from "effect/sql"
 import { At } from "../database/Columns.ts"
@@ -21,6 +22,7 @@ const MeteredRow = Schema.Struct({
   organization_id: OrganizationId,
   created_by: MemberId,
   scopes: Schema.Array(Scope),
+  default_country: Schema.NullOr(Country),
   count: Schema.Int,
   opens_window: Schema.Boolean,
   window_ends_at: At,
@@ -32,8 +34,9 @@ const meteredKeys = rows(MeteredRow)
 
 /** The key of a presented digest, if it may be used. */
 const usable = `
-  SELECT key.id, key.organization_id, key.created_by, key.scopes
+  SELECT key.id, key.organization_id, key.created_by, key.scopes, organization.default_country
   FROM api_keys key
+  JOIN organizations organization ON organization.id = key.organization_id
   JOIN members member ON member.organization_id = key.organization_id AND member.id = key.created_by
   WHERE key.digest = presented.digest AND key.revoked_at IS NULL AND key.expires_at > now()
     AND member.left_at IS NULL AND member.role IN (${key_roles.map((role) => `'${role}'`).join(", ")})
@@ -56,7 +59,7 @@ const count_requests = `
       opened_at = CASE WHEN stored.opened_at <= now() - ${duration} THEN now() ELSE stored.opened_at END
     RETURNING key_id, count, opened_at
   )
-  SELECT ordinal::integer AS ordinal, id AS key_id, organization_id, created_by, scopes,
+  SELECT ordinal::integer AS ordinal, id AS key_id, organization_id, created_by, scopes, default_country,
     least(counted.count - count(*) OVER same + row_number() OVER earlier, request_limit + 1)::integer AS count,
     opened_at = now() AND row_number() OVER earlier = 1 AS opens_window,
     opened_at + ${duration} AS window_ends_at, now() AS now
@@ -68,7 +71,7 @@ const count_requests = `
 /** Finds keys without counting. It has the parameters of `count_requests`. */
 const find_keys = `
   SELECT presented.ordinal::integer AS ordinal, key.id AS key_id, key.organization_id, key.created_by, key.scopes,
-    0 AS count, false AS opens_window, now() AS window_ends_at, now() AS now
+    key.default_country, 0 AS count, false AS opens_window, now() AS window_ends_at, now() AS now
   FROM unnest($1::text[], $2::integer[]) WITH ORDINALITY AS presented (digest, request_limit, ordinal)
   CROSS JOIN LATERAL (${usable}) AS key
 `

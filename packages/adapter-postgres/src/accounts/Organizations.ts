@@ -17,10 +17,10 @@ export const layer = Layer.effect(
     const columns = sql.literal(columnsOf(Row))
 
     return OrganizationStore.of({
-      insert: ({ created_at, id, name }, owner, record) =>
+      insert: ({ created_at, default_country, id, name }, owner, record) =>
         run(sql`
           WITH organization AS (
-            INSERT INTO organizations ${sql.insert({ id, name, created_at: date(created_at) })}
+            INSERT INTO organizations ${sql.insert({ id, name, default_country, created_at: date(created_at) })}
           ), audited AS (
             ${sql.literal(Audit.insert)}(NULL::audit_records, ${json([{ ...record, organization_id: id }])})
           )

@@ -25,7 +25,12 @@ export const organizationWithOwner = Effect.gen(function*() {
   yield* OrganizationStore.use((store) =>
     Effect.flatMap(
       newAuditRecord(organization_id, { operation: "organizations.create" }),
-      (made) => store.insert({ id: organization_id, name: "Acme", created_at: noon }, toColumns(owner), made)
+      (made) =>
+        store.insert(
+          { id: organization_id, name: "Acme", default_country: null, created_at: noon },
+          toColumns(owner),
+          made
+        )
     )
   )
   return { organization_id, owner }

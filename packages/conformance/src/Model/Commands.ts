@@ -95,7 +95,12 @@ const commands = {
   addNote: { id: choice, text },
   eraseContact: { id: choice },
   listContacts: {
-    query: seldom(oneOf([hardText({ min: 1, max: 2 }), literal("151", "(+49) 151-0", "acme", "KIM@", " ")])),
+    query: seldom(
+      oneOf([
+        hardText({ min: 1, max: 2 }),
+        literal("151", "(+49) 151-0", "\u202A+49\u00A0151\u201100000001\u202C", "acme", "\u200BKIM@", " ", "\uFEFF")
+      ])
+    ),
     tag: seldom(choice),
     owner: seldom(choice),
     lifecycle_stage: seldom(literal("lead", "customer")),

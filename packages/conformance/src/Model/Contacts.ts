@@ -2,6 +2,7 @@
 import type { ChannelType } from "@messaging-crm/core/Channels"
 import type { ContactField } from "@messaging-crm/core/ContactFields"
 import { WritableContact } from "@messaging-crm/core/Contacts"
+import * as PlainText from "@messaging-crm/core/PlainText"
 import type { TagColor } from "@messaging-crm/core/Tags"
 import { byCodePoint, foldCase } from "@messaging-crm/core/Text"
 import { DateTime } from "effect"
@@ -218,22 +219,25 @@ export interface Filters {
   readonly updated_since: DateTime.Utc | null
 }
 
+/** Returns a text as it is searched. */
+const searched = (text: string): string => foldCase(PlainText.plain(text))
+
 const contains = ({ plain, ...contact }: Contact, query: string): boolean => {
-  const digits = query.replace(/[\s()\-./+]/g, "")
-  const wanted = [foldCase(query), ...(/^\d+$/.test(digits) ? [digits] : [])]
+  const digits = PlainText.plain(query).replace(/[\s()\-./+]/g, "")
+  const wanted = [searched(query), ...(/^\d+$/.test(digits) ? [digits] : [])]
   const name = fullName({ plain, ...contact })
   const names = contact.identities.map(({ display_name }) => display_name)
   const phone = plain["primary_phone"] ?? null
   const phones = phone === null ? [] : [phone, numberKey(phone), phone.replace(/^(\+55[0-9]{2})([0-9]{8})$/, "$19$2")]
   return [name, ...phones, plain["primary_email"], plain["company"], ...names].some((part) =>
-    wanted.some((term) => foldCase(part ?? "").includes(term))
+    wanted.some((term) => searched(part ?? "").includes(term))
   )
 }
 
 export const listContacts = (organization: Organization, filters: Filters) => {
   const { channel, email, external_id, lifecycle_stage, owner_user_id, phone, query, tag, updated_since } = filters
   const matching = organization.contacts.filter((contact) =>
-    (query === null || query.trim() === "" || contains(contact, query)) &&
+    (query === null || PlainText.plain(query).trim() === "" || contains(contact, query)) &&
     (tag === null || (tag !== "unknown" && contact.tags.includes(tag))) &&
     (owner_user_id === null || contact.plain["owner_user_id"] === owner_user_id) &&
     (lifecycle_stage === null || contact.plain["lifecycle_stage"] === lifecycle_stage) &&

@@ -3,6 +3,8 @@ import { assert } from "@effect/vitest"
 import { type ApiKey, ApiKeyRows, ApiKeyStore } from "@messaging-crm/core/ApiKeys"
 import { ApiKeyId, type MemberId, type OrganizationId } from "@messaging-crm/core/Ids"
 import { MemberRows } from "@messaging-crm/core/Members"
+import { OrganizationRows, OrganizationStore } from "@messaging-crm/core/Organizations"
+import { Country } from "@messaging-crm/core/Phones"
 import { DateTime, Effect, Option } from "effect"
 import { hardText } from "../Arbitraries.ts"
 import * as Fixtures from "../Fixtures.ts"
@@ -68,6 +70,18 @@ const authentication = (it: It) => {
         assert.deepStrictEqual(metered.scopes, ["tags:read", "messages:send"])
       }
       assert.isFalse(yield* isAuthenticated("f".repeat(64)))
+    }))
+
+  it.effect("returns the default country of the key's organization, as it is at the moment", () =>
+    Effect.gen(function*() {
+      const ours = yield* Fixtures.organization
+      const { id } = yield* Fixtures.member(ours)
+      const { digest } = yield* newKey(ours, id)
+      const country = Effect.map(authenticate(digest), (found) => Option.getOrThrow(found).default_country)
+      assert.isNull(yield* country)
+      const row = Option.getOrThrow(yield* OrganizationStore.use((store) => store.find(ours)))
+      yield* Fixtures.mustCommit(ours, OrganizationRows.update(row, { default_country: Country.make("DE") }))
+      assert.strictEqual(yield* country, "DE")
     }))
 
   it.effect("does not authenticate a revoked or expired key", () =>

@@ -4,19 +4,26 @@ import { type AuditFilters, AuditStore } from "@messaging-crm/core/Audit"
 import { MemberId, OrganizationId } from "@messaging-crm/core/Ids"
 import { type Member, MemberStore, toColumns } from "@messaging-crm/core/Members"
 import { type Organization, OrganizationStore } from "@messaging-crm/core/Organizations"
+import { Country } from "@messaging-crm/core/Phones"
 import { DateTime, Effect, Exit, Option } from "effect"
-import { hardText, moment } from "../Arbitraries.ts"
+import { hardText, literal, moment, orNull } from "../Arbitraries.ts"
 import { type It, newAuditRecord, noon, type Options, uuid } from "../Fixtures.ts"
 
 const reads = (it: It, { runs }: Options) => {
   it.effect.prop("returns an organization and its owner as they were inserted, and none for another id", {
     name: hardText({ min: 1, max: 200 }),
+    country: orNull(literal("DE", "GB")),
     created_at: moment
-  }, ({ created_at, name }) =>
+  }, ({ country, created_at, name }) =>
     Effect.gen(function*() {
       const store = yield* OrganizationStore
       const members = yield* MemberStore
-      const organization: Organization = { id: OrganizationId.make(yield* uuid), name, created_at }
+      const organization: Organization = {
+        id: OrganizationId.make(yield* uuid),
+        name,
+        default_country: country === null ? null : Country.make(country),
+        created_at
+      }
       const id = MemberId.make(yield* uuid)
       const owner: Member = { id, name, email: "ada@acme.example", role: "owner", created_at }
       yield* store.insert(organization, toColumns(owner), yield* newAuditRecord(organization.id))
@@ -34,11 +41,11 @@ const reads = (it: It, { runs }: Options) => {
           const created_at = DateTime.add(noon, { minutes })
           const member = { name: "Ada", email: "ada@acme.example", role: "owner" as const, created_at }
           yield* store.insert(
-            { id, name: "Acme", created_at },
+            { id, name: "Acme", default_country: null, created_at },
             toColumns({ ...member, id: MemberId.make(yield* uuid) }),
             yield* newAuditRecord(id)
           )
-          return { id, name: "Acme", created_at }
+          return { id, name: "Acme", default_country: null, created_at }
         }))
       const [late, one, two, middle] = made
       const listed = (yield* store.list).filter(({ id }) => made.some((organization) => organization.id === id))
@@ -52,7 +59,12 @@ const takenIds = (it: It) => {
     Effect.gen(function*() {
       const store = yield* OrganizationStore
       const members = yield* MemberStore
-      const organization: Organization = { id: OrganizationId.make(yield* uuid), name: "Acme", created_at: noon }
+      const organization: Organization = {
+        id: OrganizationId.make(yield* uuid),
+        name: "Acme",
+        default_country: null,
+        created_at: noon
+      }
       const newOwner = Effect.map(uuid, (id): Member => ({
         id: MemberId.make(id),
         name: "Ada",

@@ -3,6 +3,7 @@
  */
 import { Context, type Effect, type Option, Schema } from "effect"
 import { ApiKeyId, MemberId, type OrganizationId } from "../kernel/Ids.ts"
+import type { Country } from "../kernel/Phones.ts"
 import { Scope } from "../kernel/Scope.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
@@ -60,6 +61,8 @@ export interface Metered {
   readonly organization_id: OrganizationId
   readonly created_by: MemberId
   readonly scopes: ReadonlyArray<Scope>
+  /** That of the key's organization. */
+  readonly default_country: Country | null
   /** The requests of this window, including this one. It may stop growing above the limit. */
   readonly count: number
   readonly window_ends_at: Timestamp
@@ -78,6 +81,7 @@ export const window_seconds = 60
  *   revoked nor expired, and the member for whom it was created is currently an owner or admin.
  *   Otherwise it counts the request atomically: concurrent calls in one window each
  *   get a different count, up to `limit` + 1.
+ * - It returns the default country of the key's organization.
  * - A window begins with the key's first request and lasts 60 s. Requests above
  *   the limit do not extend it. Each key has its own window.
  * - The request that begins a window sets `last_used_at`, which changes no version.

@@ -6,6 +6,7 @@ import { type Actor, CurrentActor } from "../kernel/Actor.ts"
 import { ApiKeyId, MemberId, OrganizationId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { operation } from "../kernel/Operations.ts"
+import type { Country } from "../kernel/Phones.ts"
 import { Secrets } from "../kernel/Secrets.ts"
 import { trimmedText } from "../kernel/TextSchemas.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
@@ -48,10 +49,11 @@ export const Quota = Schema.Struct({
 })
 export interface Quota extends Schema.Schema.Type<typeof Quota> {}
 
-/** The result of authentication: the key, the member it acts for, and its remaining quota. */
+/** The result of authentication: the key, the member it acts for, the setting of its organization, and its remaining quota. */
 export interface Authentication {
   readonly key_id: ApiKeyId
   readonly actor: Actor
+  readonly default_country: Country | null
   readonly quota: Quota
 }
 
@@ -173,10 +175,10 @@ export class ApiKeys extends Context.Service<ApiKeys, {
         const found = yield* store.authenticate(digest, limit, yield* DateTime.now)
         if (Option.isNone(found)) return yield* new Unauthorized()
         const metered = found.value
-        const { created_by: member_id, key_id, organization_id, scopes } = metered
+        const { created_by: member_id, default_country, key_id, organization_id, scopes } = metered
         const quota = quotaOf(metered, limit)
         if (metered.count > limit) return yield* new RateLimited({ organization_id, key_id, quota })
-        return { key_id, actor: { organization_id, member_id, key_id, scopes }, quota }
+        return { key_id, actor: { organization_id, member_id, key_id, scopes }, default_country, quota }
       })
 
       const createApiKey = operation("api_keys.create")(function*(input: CreateApiKey) {

@@ -5,12 +5,13 @@
  */
 import { Context, Effect, Layer, Option, Result, Schema, Struct } from "effect"
 import { CurrentActor } from "../kernel/Actor.ts"
+import { emailLine, isEmail } from "../kernel/Emails.ts"
 import { MemberId, type OrganizationId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { operation } from "../kernel/Operations.ts"
 import { resultFunction } from "../kernel/ResultFunction.ts"
 import { foldCase } from "../kernel/Text.ts"
-import { isEmail, trimmedText } from "../kernel/TextSchemas.ts"
+import { trimmedText } from "../kernel/TextSchemas.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
 import { type ConcurrentChanges, Decide, type DecisionContext } from "../work/Decide.ts"
@@ -62,7 +63,7 @@ export const MemberRows = Changes.declareTable<MemberColumns>()({
 
 export const AddMember = Schema.Struct({
   name: trimmedText({ min: 1, max: limits.name_chars_max }),
-  email: trimmedText({ min: 3, max: limits.email_chars_max }).check(isEmail),
+  email: trimmedText({ min: 3, max: limits.email_chars_max }, emailLine).check(isEmail),
   role: Role
 }).pipe(Schema.brand("AddMember"))
 export interface AddMember extends Schema.Schema.Type<typeof AddMember> {}

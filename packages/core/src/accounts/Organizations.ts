@@ -3,15 +3,19 @@
  *
  * An operator creates them. The REST API has no operation for them.
  */
-import { Context, DateTime, Effect, Layer, type Option, Schema } from "effect"
-import { RequestId } from "../kernel/Actor.ts"
+import { Context, DateTime, Effect, Layer, type Option, Result, Schema } from "effect"
+import { CurrentActor, RequestId } from "../kernel/Actor.ts"
+import { emailLine, isEmail } from "../kernel/Emails.ts"
 import { Ids, MemberId, OrganizationId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
-import { isEmail, trimmedText } from "../kernel/TextSchemas.ts"
+import { operation } from "../kernel/Operations.ts"
+import { Country } from "../kernel/Phones.ts"
+import { trimmedText } from "../kernel/TextSchemas.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import { traced } from "../kernel/Traces.ts"
 import * as Audit from "../work/Audit.ts"
 import * as Changes from "../work/Changes.ts"
+import { type ConcurrentChanges, Decide } from "../work/Decide.ts"
 import { type Member, type MemberColumns, toColumns } from "./Members.ts"
 
 // ---------------------------------------------------------------- data
@@ -19,6 +23,8 @@ import { type Member, type MemberColumns, toColumns } from "./Members.ts"
 export const Organization = Schema.Struct({
   id: OrganizationId,
   name: Schema.String,
+  /** The country whose phone numbers are read as they are dialed within it; null for none (contract §8.3). */
+  default_country: Schema.NullOr(Country),
   created_at: Timestamp
 }).annotate({ identifier: "Organization" })
 export interface Organization extends Schema.Schema.Type<typeof Organization> {}
@@ -38,6 +44,7 @@ export const OrganizationRows = Changes.declareTable<Organization>()({
   key: { id: "uuid" },
   columns: {
     name: "text",
+    default_country: "text",
     created_at: "timestamptz"
   },
   unique: null,
@@ -48,13 +55,33 @@ export const OrganizationRows = Changes.declareTable<Organization>()({
 export const CreateOrganization = Schema.Struct({
   name: trimmedText({ min: 1, max: limits.name_chars_max }),
   owner_name: trimmedText({ min: 1, max: limits.name_chars_max }),
-  owner_email: trimmedText({ min: 3, max: limits.email_chars_max }).check(isEmail)
+  owner_email: trimmedText({ min: 3, max: limits.email_chars_max }, emailLine).check(isEmail),
+  default_country: Schema.optionalKey(Schema.NullOr(Country))
 }).pipe(Schema.brand("CreateOrganization"))
 export interface CreateOrganization extends Schema.Schema.Type<typeof CreateOrganization> {}
+
+export const UpdateOrganization = Schema.Struct({
+  default_country: Schema.NullOr(Country)
+}).pipe(Schema.brand("UpdateOrganization"))
+export interface UpdateOrganization extends Schema.Schema.Type<typeof UpdateOrganization> {}
 
 // -------------------------------------------------------------- errors
 
 export class OrganizationNotFound extends Schema.TaggedError<OrganizationNotFound>()("OrganizationNotFound", {}) {}
+
+// ----------------------------------------------------------- decisions
+
+const update = (
+  found: Option.Option<OrganizationRow>,
+  input: UpdateOrganization
+): Result.Result<Changes.Decision<Organization>, OrganizationNotFound> =>
+  Result.map(Result.fromOption(found, () => new OrganizationNotFound()), (row) => {
+    const { version: _version, ...organization } = { ...row, ...input }
+    return {
+      result: organization,
+      changes: row.default_country === input.default_country ? Changes.none : OrganizationRows.update(row, input)
+    }
+  })
 
 // ---------------------------------------------------------------- port
 
@@ -82,18 +109,28 @@ export class Organizations extends Context.Service<Organizations, {
     input: CreateOrganization
   ) => Effect.Effect<{ readonly organization: Organization; readonly owner: Member }>
   readonly get: (id: OrganizationId) => Effect.Effect<Organization, OrganizationNotFound>
+  /** Changes the current actor's organization. */
+  readonly update: (
+    input: UpdateOrganization
+  ) => Effect.Effect<Organization, OrganizationNotFound | ConcurrentChanges, CurrentActor>
   /** Returns every organization, for an operator. */
   readonly list: Effect.Effect<ReadonlyArray<Organization>>
 }>()("@messaging-crm/core/Organizations") {
   static readonly layer = Layer.effect(
     Organizations,
     Effect.gen(function*() {
+      const { runAudited } = yield* Decide
       const ids = yield* Ids
       const store = yield* OrganizationStore
 
       const create = traced("Organizations.create")(function*(input: CreateOrganization) {
         const created_at = yield* DateTime.now
-        const organization: Organization = { id: OrganizationId.make(yield* ids.uuid), name: input.name, created_at }
+        const organization: Organization = {
+          id: OrganizationId.make(yield* ids.uuid),
+          name: input.name,
+          default_country: input.default_country ?? null,
+          created_at
+        }
         const owner: Member = {
           id: MemberId.make(yield* ids.uuid),
           name: input.owner_name,
@@ -114,7 +151,15 @@ export class Organizations extends Context.Service<Organizations, {
         return organization
       })
 
-      return Organizations.of({ create, get, list: store.list })
+      const updateOrganization = operation("organizations.update")(function*(input: UpdateOrganization) {
+        const { organization_id } = yield* CurrentActor
+        return yield* runAudited("organizations.update", {
+          load: store.find(organization_id),
+          decide: (found) => update(found, input)
+        })
+      })
+
+      return Organizations.of({ create, get, list: store.list, update: updateOrganization })
     })
   )
 }

@@ -12,6 +12,7 @@ import { CurrentActor, RequestId } from "../kernel/Actor.ts"
 import { ContactId, Ids, type OrganizationId, uuidOf } from "../kernel/Ids.ts"
 import { operation } from "../kernel/Operations.ts"
 import { sharedSpelling } from "../kernel/Phones.ts"
+import { plainLine } from "../kernel/PlainText.ts"
 import * as Audit from "../work/Audit.ts"
 import { canonicalJson } from "../work/Idempotency.ts"
 import type { Contact, ContactUnnamed } from "./Contact.ts"
@@ -88,22 +89,29 @@ const byKey = (input: CreateContact, key: Column): Result.Result<Imported, KeyMi
   const value = valueOf(input, key)
   return value === null
     ? Result.fail(new KeyMissing({ column: key.name }))
-    : Result.succeed({ input, id_values: { [key.param]: key.param === "primary_email" ? emailKey(value) : value } })
+    : Result.succeed({
+      input,
+      id_values: { [key.param]: key.param === "primary_email" ? emailKey(value) : plainLine(value) }
+    })
 }
 
 /** Returns the contact of a row to insert. */
 const readImported = (table: ImportTable, cells: ReadonlyArray<string>) =>
-  Result.flatMap(
-    readRow(table, cells),
-    (input) => table.key === null ? Result.succeed(byAllValues(input)) : byKey(input, table.key)
+  Effect.map(
+    Effect.result(readRow(table, cells)),
+    Result.flatMap((input) => table.key === null ? Result.succeed(byAllValues(input)) : byKey(input, table.key))
   )
 
 /** Returns the contact of a row to upsert. A row without tags keeps those of the contact. */
 const readUpsert = (table: ImportTable, key: UpsertKey, cells: ReadonlyArray<string>) =>
-  Result.flatMap(readRow(table, cells), ({ tag_ids, ...fields }) =>
-    (fields[key] ?? null) === null
-      ? Result.fail(new KeyMissing({ column: key }))
-      : Result.succeed({ ...fields, ...(tag_ids?.length ? { tag_ids } : {}) }))
+  Effect.map(
+    Effect.result(readRow(table, cells)),
+    Result.flatMap(({ tag_ids, ...fields }) =>
+      (fields[key] ?? null) === null
+        ? Result.fail(new KeyMissing({ column: key }))
+        : Result.succeed({ ...fields, ...(tag_ids?.length ? { tag_ids } : {}) })
+    )
+  )
 
 /** Derives the ID of a contact from its values. The spellings of a number give the same ID. */
 const idOf = (organization_id: OrganizationId, { id_values }: Imported): ContactId => {
@@ -185,13 +193,13 @@ export class ContactImports extends Context.Service<ContactImports, {
 
       const addRows = operation("contacts.import")(
         function*(table: ImportTable, rows: ReadonlyArray<ReadonlyArray<string>>) {
-          return yield* insertMissing(rows.map((cells) => readImported(table, cells)))
+          return yield* insertMissing(yield* Effect.forEach(rows, (cells) => readImported(table, cells)))
         }
       )
 
       const upsertRows = operation("contacts.import")(
         function*(table: ImportTable, key: UpsertKey, rows: ReadonlyArray<ReadonlyArray<string>>) {
-          const read = rows.map((cells) => readUpsert(table, key, cells))
+          const read = yield* Effect.forEach(rows, (cells) => readUpsert(table, key, cells))
           const contacts = Array.getSuccesses(read)
           const results = contacts.length === 0
             ? []

@@ -3,17 +3,20 @@
  */
 import { Schema, SchemaTransformation } from "effect"
 import { isCalendarDate } from "../catalog/ContactFields.ts"
+import { emailLine, isEmail } from "../kernel/Emails.ts"
 import { MemberId, TagId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { Phone, phone_description } from "../kernel/Phones.ts"
+import { plainLine } from "../kernel/PlainText.ts"
 import { isWebUrl } from "../kernel/Text.ts"
-import { isEmail, line, lineOf, optionalText, Text, text } from "../kernel/TextSchemas.ts"
+import { line, lineOf, optionalText, Text, text } from "../kernel/TextSchemas.ts"
 import { field_descriptions, LeadStatus, LifecycleStage } from "./Contact.ts"
 
 const name = line(limits.name_chars_max)
 
 const email = lineOf(
-  text({ min: 1, max: limits.email_chars_max }).check(isEmail)
+  text({ min: 1, max: limits.email_chars_max }).check(isEmail),
+  emailLine
 )
 
 const webUrl = lineOf(
@@ -58,7 +61,7 @@ export const WritableContact = Schema.Struct({
   last_name: Schema.optionalKey(name),
   primary_email: Schema.optionalKey(email),
   primary_phone: Schema.optionalKey(
-    lineOf(Phone).pipe(Schema.annotateEncoded({ description: phone_description }))
+    lineOf(Phone, plainLine).pipe(Schema.annotateEncoded({ description: phone_description }))
   ),
   company: Schema.optionalKey(name),
   job_title: Schema.optionalKey(name),

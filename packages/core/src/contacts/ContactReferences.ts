@@ -23,7 +23,8 @@ export class ReferenceUnknown extends Schema.TaggedError<ReferenceUnknown>()("Re
 /** A custom value does not fit its field's type. */
 export class CustomValueInvalid extends Schema.TaggedError<CustomValueInvalid>()("CustomValueInvalid", {
   param: Schema.String,
-  type: Schema.String
+  type: Schema.String,
+  value: Schema.String
 }) {}
 
 /** The contact would have more tags than it may. */
@@ -80,7 +81,7 @@ export const resolveReferences = (
     const field = fields.get(key)
     if (field === undefined) return Result.fail(new ReferenceUnknown({ param, value: key }))
     if (value !== null && !accepts(field, value)) {
-      return Result.fail(new CustomValueInvalid({ param, type: field.type }))
+      return Result.fail(new CustomValueInvalid({ param, type: field.type, value }))
     }
   }
   const known = new Set(tags.map(({ id }) => id))

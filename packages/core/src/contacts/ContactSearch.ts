@@ -5,7 +5,8 @@ import { Option } from "effect"
 import type { ChannelType } from "../catalog/Channels.ts"
 import type { MemberId, TagId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
-import { canonical, spellings } from "../kernel/Phones.ts"
+import { canonical, type Country, spellings } from "../kernel/Phones.ts"
+import { plain } from "../kernel/PlainText.ts"
 import { firstCharacters, foldCase } from "../kernel/Text.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
 import type { Contact, LifecycleStage } from "./Contact.ts"
@@ -42,7 +43,10 @@ export const everyContact: ContactFilters = {
 export const emailKey = (primary_email: string | null): string | null =>
   primary_email === null ? null : foldCase(primary_email)
 
-/** The terms of a query: its folded text, and another spelling of it. */
+/** Returns the form of a text in which it is searched: without invisible characters and the difference of cases. */
+const searchForm = (value: string): string => foldCase(plain(value))
+
+/** The terms of a query: its text as it is searched, and another spelling of it. */
 export type SearchTerms = readonly [term: string] | readonly [term: string, spelling: string]
 
 /**
@@ -55,12 +59,12 @@ export interface ContactCriteria extends Omit<ContactFilters, "email" | "phone" 
   readonly phones: ReturnType<typeof spellings> | null
 }
 
-/** Returns the filters of a list as a store gets them. */
-export const criteriaOf = (given: Partial<ContactFilters>): ContactCriteria => {
+/** Returns the filters of a list as a store gets them. `country` is the one whose national numbers a query can have. */
+export const criteriaOf = (given: Partial<ContactFilters>, country: Country | null = null): ContactCriteria => {
   const { email, phone, query, ...filters } = { ...everyContact, ...given }
   return {
     ...filters,
-    search_terms: searchTerms(query),
+    search_terms: searchTerms(query, country),
     email_key: emailKey(email),
     phones: phone === null ? null : spellings(phone)
   }
@@ -99,22 +103,25 @@ const phonesOf = ({ primary_phone }: Searched) => primary_phone === null ? [] : 
 const separator = "X"
 
 /**
+/**
  * Returns the text that `query` is searched in: name, phone in each spelling, email, company and
- * names on the networks, case-folded, and separated so that no term matches across two.
+ * names on the networks, as they are searched, and separated so that no term matches across two.
  */
 export const searchText = (contact: Searched): string =>
   [fullName(contact), ...phonesOf(contact), contact.primary_email, contact.company, ...networkNames(contact)]
-    .flatMap((part) => part === null ? [] : foldCase(part))
+    .flatMap((part) => part === null ? [] : searchForm(part))
     .join(separator)
 
 /**
- * Returns a query without the separators of a phone number.
+ * Returns the digits of a query that is a phone number or a part of one; none for any other.
  *
- * A complete number with `+` or `00` is in its canonical form first.
+ * A complete number is in its canonical form, unless the digits of the query are in it.
  */
-const withoutSeparators = (query: string): string => {
-  const number = /^\s*(?:\+|00)/.test(query) ? canonical(query) : Option.none()
-  return Option.getOrElse(number, () => query).replace(/[\s()\-./+]/gu, "")
+const numberIn = (query: string, country: Country | null): Option.Option<string> => {
+  const written = query.replace(/[\s()\-./+]/gu, "")
+  const complete = Option.map(canonical(query, country), (number) => number.slice(1))
+  if (!/^[0-9]+$/.test(written)) return complete
+  return Option.some(Option.getOrElse(Option.filter(complete, (digits) => !digits.includes(written)), () => written))
 }
 
 /**
@@ -123,9 +130,11 @@ const withoutSeparators = (query: string): string => {
  * A phone number is also searched for without its separators. If the query contains those digits in one piece, only the
  * digits are searched for.
  */
-export const searchTerms = (query: string | null): SearchTerms | null => {
-  if (query === null || query.trim() === "") return null
-  const [folded, digits] = [foldCase(query), withoutSeparators(query)]
-  if (!/^[0-9]+$/.test(digits)) return [folded]
-  return folded.includes(digits) ? [digits] : [folded, digits]
+export const searchTerms = (query: string | null, country: Country | null = null): SearchTerms | null => {
+  if (query === null || plain(query).trim() === "") return null
+  const folded = searchForm(query)
+  return Option.match(numberIn(plain(query), country), {
+    onNone: (): SearchTerms => [folded],
+    onSome: (digits) => folded.includes(digits) ? [digits] : [folded, digits]
+  })
 }

@@ -1,10 +1,11 @@
 /**
  * Reads contacts from the rows of a table: the meaning of its columns, and the contact that each row describes.
  */
-import { Array, Option, Result, Schema } from "effect"
+import { Array, Effect, Option, Result, Schema } from "effect"
 import type { ContactField } from "../catalog/ContactFields.ts"
 import type { Tag } from "../catalog/Tags.ts"
 import type { ContactFieldId, TagId } from "../kernel/Ids.ts"
+import { plainLine } from "../kernel/PlainText.ts"
 import { resultFunction } from "../kernel/ResultFunction.ts"
 import { foldCase } from "../kernel/Text.ts"
 import { CreateContact, WritableContact } from "./ContactInput.ts"
@@ -105,13 +106,13 @@ export const readColumns = resultFunction(
   }
 )
 
-const decode = Schema.decodeUnknownResult(CreateContact)
+const decode = Schema.decodeUnknownEffect(CreateContact, { reportInput: true })
 
 const splitCell = (cell: string): ReadonlyArray<string> =>
   cell.split(";").map((part) => part.trim()).filter((part) => part !== "")
 
-/** Returns the contact that a row describes. Cells are trimmed; an empty cell sets no field. */
-export const readRow = resultFunction(
+/** Returns the fields of a row as they are written. Cells are trimmed; a cell without a visible character sets no field. */
+const fieldsOf = resultFunction(
   function*({ columns, tags }: ImportTable, cells: ReadonlyArray<string>) {
     if (cells.length !== columns.length) {
       return yield* Result.fail(new CellsMismatch({ columns: columns.length, cells: cells.length }))
@@ -121,7 +122,7 @@ export const readRow = resultFunction(
     const tag_ids: Array<string> = []
     for (const [{ meaning, name }, written] of Array.zip(columns, cells)) {
       const cell = written.trim()
-      if (cell === "") continue
+      if (plainLine(cell) === "") continue
       if (cell.includes("\uFFFD")) return yield* Result.fail(new TextBroken({ column: name }))
       switch (meaning.kind) {
         case "field":
@@ -140,9 +141,13 @@ export const readRow = resultFunction(
           }
       }
     }
-    return yield* decode({ ...plain, custom_values, tag_ids })
+    return { ...plain, custom_values, tag_ids }
   }
 )
+
+/** Returns the contact that a row describes. */
+export const readRow = (table: ImportTable, cells: ReadonlyArray<string>) =>
+  Effect.flatMap(Effect.fromResult(fieldsOf(table, cells)), (fields) => decode(fields))
 
 /** Returns the contact's value in a column, or null where it has none. */
 export const valueOf = ({ custom_values, ...plain }: CreateContact, { meaning }: Column): string | null => {

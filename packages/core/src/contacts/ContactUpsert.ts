@@ -3,6 +3,7 @@ import { Schema } from "effect"
 import { ChannelType } from "../catalog/Channels.ts"
 import { ContactId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
+import { plainLine } from "../kernel/PlainText.ts"
 import { trimmedText } from "../kernel/TextSchemas.ts"
 import { WritableContact } from "./ContactInput.ts"
 
@@ -13,7 +14,7 @@ export type UpsertMatch = typeof UpsertMatch.Type
 export const UpsertContact = Schema.Struct({
   ...WritableContact.fields,
   external_id: Schema.optionalKey(
-    trimmedText({ min: 1, max: limits.external_id_chars_max }).annotate({
+    trimmedText({ min: 1, max: limits.external_id_chars_max }, plainLine).annotate({
       description: "The network's ID for the person. Required if `match` is `external_id`; otherwise not allowed."
     })
   )

@@ -9,7 +9,7 @@ import type { ChannelType } from "../catalog/Channels.ts"
 import { CurrentActor } from "../kernel/Actor.ts"
 import { ContactId, IdentityId, type OrganizationId } from "../kernel/Ids.ts"
 import { operation } from "../kernel/Operations.ts"
-import { canonical, sharedSpelling } from "../kernel/Phones.ts"
+import { canonical, type Country, DefaultCountry, sharedSpelling } from "../kernel/Phones.ts"
 import * as Changes from "../work/Changes.ts"
 import { type ConcurrentChanges, Decide, type DecisionContext } from "../work/Decide.ts"
 import {
@@ -65,16 +65,17 @@ interface Item {
 }
 
 /** Returns the network's ID as identities have it: a number on phone messaging in its canonical form. */
-const externalId = (channel_type: ChannelType | null, written: string): string =>
-  channel_type === "phone_messaging" ? Option.getOrElse(canonical(written), () => written) : written
+const externalId = (channel_type: ChannelType | null, written: string, country: Country | null): string =>
+  channel_type === "phone_messaging" ? Option.getOrElse(canonical(written, country), () => written) : written
 
 const wantedOf = (
   { channel_type, match }: UpsertContacts,
-  { external_id = "", ...fields }: UpsertContact
+  { external_id = "", ...fields }: UpsertContact,
+  country: Country | null
 ): Wanted => {
   const email = emailKey(fields.primary_email ?? null) ?? ""
   const value = match === "external_id"
-    ? externalId(channel_type ?? null, external_id)
+    ? externalId(channel_type ?? null, external_id, country)
     : match === "primary_email"
     ? email
     : fields.primary_phone ?? ""
@@ -214,7 +215,8 @@ const upsertEach = Effect.fnUntraced(function*<E>(
   input: UpsertContacts,
   upsertItem: (item: Item) => Effect.Effect<UpsertResult, E, CurrentActor>
 ) {
-  const items = input.contacts.map((contact, index): Item => ({ index, wanted: wantedOf(input, contact) }))
+  const country = yield* DefaultCountry
+  const items = input.contacts.map((contact, index): Item => ({ index, wanted: wantedOf(input, contact, country) }))
   // Contacts with the same value are one person; they are written in the given order.
   const people = Array.from(Map.groupBy(items, ({ wanted }) => sharedSpelling(wanted.value)).values())
   const results = yield* Effect.forEach(

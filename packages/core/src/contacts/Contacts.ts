@@ -16,6 +16,7 @@ import {
   type PageRequest,
   type Position
 } from "../kernel/Page.ts"
+import { DefaultCountry } from "../kernel/Phones.ts"
 import type { AuditRecord } from "../work/Audit.ts"
 import { Decide, type Write } from "../work/Decide.ts"
 import type { Respond } from "../work/RecordedResponses.ts"
@@ -115,7 +116,7 @@ const makeList = Effect.gen(function*() {
 
   return operation("contacts.list")(function*({ cursor, page_size, ...filters }: ListOptions<ContactFilters>) {
     const { organization_id } = yield* CurrentActor
-    const match = criteriaOf(filters)
+    const match = criteriaOf(filters, yield* DefaultCountry)
     return yield* cursors.page({
       list: "contacts",
       filters: { ...match },

@@ -65,6 +65,7 @@ export const operations = {
   "messages.get": read("conversations:read"),
   "messages.list": read("conversations:read"),
   "organizations.create": command,
+  "organizations.update": command,
   "sends.get": read("messages:send"),
   "sends.list": read("messages:send"),
   "sends.send": write("messages:send", "required"),

@@ -1,29 +1,142 @@
 /** Phones: the canonical form of a phone number, by which people are recognized (contract §8.2). */
-import { type Array, Effect, Option, Schema, SchemaGetter, SchemaIssue } from "effect"
-import { parsePhoneNumberFromString } from "libphonenumber-js/min"
+import { type Array, Context, Effect, Option, Schema, SchemaGetter, SchemaIssue } from "effect"
+import {
+  type CountryCode,
+  getCountryCallingCode,
+  isSupportedCountry,
+  parsePhoneNumberFromString,
+  type PhoneNumber
+} from "libphonenumber-js/max"
 import { limits } from "./Limits.ts"
-import { text } from "./TextSchemas.ts"
+import { type Notation, notationOf } from "./PhoneNotation.ts"
+import { plainLine } from "./PlainText.ts"
+import { trimmedText } from "./TextSchemas.ts"
 
-const separators = /[\s()\-./]/gu
+const isCountry = (value: string): value is CountryCode => isSupportedCountry(value)
+
+/** A country whose phone numbers can be read as they are dialed within it: two letters of ISO 3166. */
+export const Country = Schema.String.check(
+  Schema.makeFilter(isCountry, {
+    expected: "a country's two letters of ISO 3166, such as DE",
+    toJsonSchema: () => ({})
+  })
+).pipe(Schema.brand("Country"))
+export type Country = typeof Country.Type
+
+/**
+ * The country whose notation is read in addition to the international one; null for none (contract §8.3).
+ *
+ * Authentication provides that of the organization, and an import the one that is given to it.
+ */
+export const DefaultCountry = Context.Reference<Country | null>("@messaging-crm/core/Phones/DefaultCountry", {
+  defaultValue: () => null
+})
+
 const international = /^\+[1-9][0-9]{4,14}$/
 /** Mexico's mobile numbers until 2019, which networks still use. */
-const former_mexican = /^\+521(?=[1-9][0-9]{9}$)/
+const former_mexican = /^521(?=[1-9][0-9]{9}$)/
+
+/** The library's own reading of digits. */
+const parse = (digits: string, country?: CountryCode): Option.Option<PhoneNumber> =>
+  Option.fromUndefinedOr(
+    parsePhoneNumberFromString(digits, { extract: false, ...(country && { defaultCountry: country }) })
+  )
+
+/**
+ * Returns whether a number has the last of the digits, without any that were added.
+ *
+ * The library adds an area code to the local numbers of some countries. Only Argentina's 9 for a written 15 is expected.
+ */
+const isEndOf = (digits: string) => ({ countryCallingCode, nationalNumber }: PhoneNumber): boolean =>
+  digits.endsWith(nationalNumber) || countryCallingCode === "54"
+
+/** Returns whether the digits before the national number are the country code, and digits that are dialed within the country. */
+const isComplete = ({ digits, has_trunk_zero }: Notation) => (number: PhoneNumber): boolean => {
+  const { countryCallingCode: code, nationalNumber } = number
+  const dropped = digits.length - code.length - nationalNumber.length
+  // A carrier code has more digits than a trunk prefix. Italy's numbers keep their zero.
+  const isSure = dropped <= 2 && !(has_trunk_zero && nationalNumber.startsWith("0"))
+  return number.isPossible() && (isSure || number.isValid())
+}
+
+/** Returns the number whose first digits are the country code. */
+const readInternational = (notation: Notation): Option.Option<PhoneNumber> => {
+  const digits = notation.digits.replace(former_mexican, "52")
+  if (!international.test(`+${digits}`)) return Option.none()
+  return parse(`+${digits}`).pipe(Option.filter(isEndOf(digits)), Option.filter(isComplete({ ...notation, digits })))
+}
+
+/** Returns the number that is dialed with these digits within a country. */
+const readNational = (digits: string, country: CountryCode): Option.Option<PhoneNumber> =>
+  parse(digits, country).pipe(
+    Option.filter((number) => number.isValid() && number.getType() !== "VOICEMAIL"),
+    Option.filter(isEndOf(digits))
+  )
+
+/**
+ * Returns whether eleven digits are a number as it is dialed within a large country.
+ *
+ * Mobile numbers of Brazil and China have eleven digits, as numbers of Russia with its trunk digit 8. Within other
+ * countries, people dial at most ten digits, or begin with 0.
+ */
+const isDialedWithin = (digits: string): boolean => {
+  const isMobile = (country: CountryCode) =>
+    Option.exists(
+      readNational(digits, country),
+      (number) => number.getType() === "MOBILE" && number.nationalNumber === digits
+    )
+  return digits.length === 11 && (isMobile("BR") || isMobile("CN") ||
+    (digits.startsWith("8") && Option.isSome(readNational(digits, "RU"))))
+}
+
+/** Returns the number of digits without `+` or `00`, if they are certain to begin with the country code. */
+const readBare = (notation: Notation): Option.Option<PhoneNumber> => {
+  const { digits, groups: [first, ...others] } = notation
+  if (digits.length < 11) return Option.none()
+  return Option.filter(readInternational(notation), (number) =>
+    number.isValid() &&
+    (others.length > 0 ? first === number.countryCallingCode : !isDialedWithin(digits)))
+}
+
+const digitsOf = (text: string): string => text.replace(/[^0-9]/g, "")
+
+/** Returns whether people write a number with these digits within its country, with or without what they can leave out. */
+const isWrittenAs = (digits: string, number: PhoneNumber): boolean =>
+  [true, false].some((nationalPrefix) => digitsOf(number.formatNational({ nationalPrefix })) === digits)
+
+/**
+ * Returns the number of digits without `+` or `00` where they can be dialed within a country.
+ *
+ * None if the digits can also be another number, with its country code first.
+ */
+const readWithin = (notation: Notation, country: CountryCode): Option.Option<PhoneNumber> => {
+  const { digits } = notation
+  const valid = Option.filter(readInternational(notation), (number) => number.isValid())
+  const own = Option.filter(valid, (number) => number.countryCallingCode === getCountryCallingCode(country))
+  const bare = Option.orElse(own, () => readBare(notation))
+  const national = readNational(digits, country)
+  if (Option.isNone(national)) return bare
+  const other = isWrittenAs(digits, national.value) ? bare : valid
+  if (Option.isNone(other) || other.value.number === national.value.number) return national
+  return Option.filter(own, (number) => number.getType() === "MOBILE")
+}
 
 /**
  * Returns the canonical form of a phone number, which is stored and compared:
- * `+` and digits. None if it lacks a country code or is not a possible number
- * (contract §8.3).
+ * `+` and digits. None if the text is not certain to be one possible number (contract §8.3).
  *
- * Spaces, `()-./`, and digits that are dialed only within the country are ignored.
- * `00` in place of `+` is accepted, and digits alone, which begin with the country
- * code because no code begins with 0.
+ * `country` is the one whose national notation is read too; null for none.
  */
-export const canonical = (written: string): Option.Option<string> => {
-  const bare = written.replace(separators, "").replace(/^(?:00|(?=[1-9]))/, "+")
-  if (!international.test(bare)) return Option.none()
-  const parsed = parsePhoneNumberFromString(bare.replace(former_mexican, "+52"))
-  return parsed !== undefined && parsed.isPossible() ? Option.some(parsed.number) : Option.none()
-}
+export const canonical = (written: string, country: Country | null = null): Option.Option<string> =>
+  Option.flatMap(notationOf(written), (notation) => {
+    const number = notation.is_international
+      ? readInternational(notation)
+      // Its check has proved that the country is one of the library's.
+      : country === null
+      ? readBare(notation)
+      : readWithin(notation, country as CountryCode)
+    return Option.map(number, ({ number }) => number)
+  })
 
 /** Returns the canonical form of a network's ID that is a phone number. Digits without `+` may be another ID. */
 export const numberOf = (network_id: string): Option.Option<string> =>
@@ -57,21 +170,26 @@ export const sharedSpelling = (number: string): string => spellings(number).toSo
 
 /** The description of a phone number as clients write it. */
 export const phone_description =
-  "With country code: `+` and digits, `00` and digits, or digits alone. Spaces and `()-./` are ignored."
+  "One phone number with `+` and its country code. Spaces and `()-./` between groups of digits are ignored, `00` is read as `+`, and invisible characters are removed. A number as it is dialed within a country is accepted only if the organization has that default country."
+
+const expectedIn = (country: Country | null): string =>
+  country === null
+    ? "one phone number that starts with + and the country code, such as +4915112345678"
+    : `one phone number, as it is dialed within ${country} or with + and the country code`
 
 /**
- * Schema for a phone number: 6 to 32 characters as written, canonical once decoded.
+ * Schema for a phone number: 6 to 32 characters as written, canonical once decoded. It reads `DefaultCountry`.
  *
  * The decoded text is branded, so that a number that was not canonicalized does not compile.
  */
-export const Phone = text({ min: limits.phone_chars_min, max: limits.phone_chars_max }).pipe(
+export const Phone = trimmedText({ min: limits.phone_chars_min, max: limits.phone_chars_max }, plainLine).pipe(
   Schema.decodeTo(Schema.String.check(Schema.isPattern(international)).pipe(Schema.brand("Phone")), {
-    decode: SchemaGetter.transformEffect((written: string) =>
-      Effect.fromOption(canonical(written)).pipe(
-        Effect.mapError(() =>
-          new SchemaIssue.InvalidValue({ expected: "a phone number with its country code, such as +4915112345678" })
-        )
-      )
+    decode: SchemaGetter.transformEffect((written: string, options) =>
+      Effect.flatMap(DefaultCountry, (country) =>
+        Effect.mapError(
+          Effect.fromOption(canonical(written, country)),
+          () => new SchemaIssue.InvalidValue({ expected: expectedIn(country) }, written, options)
+        ))
     ),
     encode: SchemaGetter.passthrough()
   })

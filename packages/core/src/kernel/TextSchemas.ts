@@ -40,24 +40,17 @@ const untrimmed = (schema: JsonSchema.JsonSchema) => Text.check(jsonSchemaOnly(s
 /** A check that accepts what decoding leaves unchanged, for values that are made in code and never decoded. */
 const isLeftBy = <A>(normalize: (value: A) => A) =>
   Schema.makeFilter((value: A) => normalize(value) === value, {
-    expected: "trimmed text, or null if it is blank",
+    expected: "normalized text, or null if it is blank",
     toJsonSchema: () => ({})
   })
 
-/** A check for an email address. */
-export const isEmail = Schema.makeFilter((value: string) => /^[^\s@]+@[^\s@.]+(\.[^\s@.]+)+$/u.test(value), {
-  expected: "an email address",
-  // No `format`: JSON Schema's formats accept neither surrounding white space nor non-ASCII letters.
-  toJsonSchema: () => ({ pattern: "^\\s*(?:[^\\s@]+@[^\\s@.]+(?:\\.[^\\s@.]+)+)?\\s*$" })
-})
-
 const trim = (value: string): string => value.trim()
 
-/** Schema for one line of text that is trimmed before it is measured. */
-export const trimmedText = (options: { readonly min: number; readonly max: number }) =>
+/** Schema for one line of text that is trimmed, or normalized otherwise, before it is measured. */
+export const trimmedText = (options: { readonly min: number; readonly max: number }, normalize = trim) =>
   untrimmed({ ...jsonSchemaOf(text(options)), ...(options.min === 0 ? {} : { pattern: "\\S" }) }).pipe(
-    Schema.decodeTo(text(options).check(isLeftBy(trim)), {
-      decode: normalizing(trim),
+    Schema.decodeTo(text(options).check(isLeftBy(normalize)), {
+      decode: normalizing(normalize),
       encode: SchemaGetter.passthrough()
     })
   )
@@ -65,8 +58,9 @@ export const trimmedText = (options: { readonly min: number; readonly max: numbe
 /** Schema for an optional line of text: trimmed, null when empty. */
 export const line = (max: number) => lineOf(text({ min: 1, max }))
 
-/** Schema for an optional line of a particular shape: trimmed, null when empty, otherwise checked. */
-export const lineOf = <S extends Schema.Codec<string, string>>(shape: S) => unlessBlank(shape, trim)
+/** Schema for an optional line of a particular shape: trimmed or normalized otherwise, null when empty, otherwise checked. */
+export const lineOf = <S extends Schema.Codec<string, string>>(shape: S, normalize = trim) =>
+  unlessBlank(shape, normalize)
 
 /** Schema for optional text that is stored unchanged; null when it is blank. */
 export const optionalText = (max: number) => unlessBlank(text({ min: 1, max }), (value: string) => value)
@@ -78,7 +72,7 @@ const unlessBlank = <S extends Schema.Codec<string, string>>(shape: S, normalize
     ? { pattern: `^\\s*(?:\\S[\\s\\S]{${Number(minLength) - 2},}\\S)?\\s*$`, ...rest }
     : rest
   const nullIfBlank = (value: string | null): string | null =>
-    value === null || value.trim() === "" ? null : normalize(value)
+    value === null || value.trim() === "" ? null : normalize(value) || null
   return Schema.NullOr(untrimmed(schema)).pipe(
     Schema.decodeTo(Schema.NullOr(shape).check(isLeftBy(nullIfBlank)), {
       decode: normalizing(nullIfBlank),

@@ -3,6 +3,7 @@ import { CurrentActor } from "@messaging-crm/core/Actor"
 import { ConcurrentChanges } from "@messaging-crm/core/Decide"
 import { OrganizationId } from "@messaging-crm/core/Ids"
 import { Organizations } from "@messaging-crm/core/Organizations"
+import { DefaultCountry } from "@messaging-crm/core/Phones"
 import { Data, Effect, Schema } from "effect"
 import { Command } from "effect/cli"
 import * as Logging from "../observability/Logging.ts"
@@ -27,14 +28,21 @@ export const withOperations = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
     return yield* Effect.provide(effect, layer)
   }).pipe(Effect.provide(Logging.layer))
 
-/** Provides the operations on the configured database, for one organization. */
+/** Fails because an organization does not exist. */
+export const organizationAbsent = reject(
+  "No organization has this ID. Find the ID with: messaging-crm organizations list."
+)
+
+/** Provides the operations on the configured database, for one organization, and its default country. */
 export const asOperator = <A, E, R>(organization_id: OrganizationId, effect: Effect.Effect<A, E, R>) =>
   Organizations.use((organizations) => organizations.get(organization_id)).pipe(
-    Effect.catchTag(
-      "OrganizationNotFound",
-      reject("No organization has this ID. Find the ID with: messaging-crm organizations list.")
+    Effect.catchTag("OrganizationNotFound", organizationAbsent),
+    Effect.flatMap(({ default_country }) =>
+      effect.pipe(
+        Effect.provideService(CurrentActor, { organization_id, member_id: null }),
+        Effect.provideService(DefaultCountry, default_country)
+      )
     ),
-    Effect.andThen(Effect.provideService(effect, CurrentActor, { organization_id, member_id: null })),
     Effect.catchIf(
       (error) => error instanceof ConcurrentChanges,
       reject("Concurrent requests changed the same data. Nothing was changed. Run the command again.")
@@ -67,7 +75,11 @@ const explained = Effect.fnUntraced(function*({ issue }: Schema.SchemaError, nam
 
 /** Validates flags with the schema of the operation. `names` are the flags that have other names in one command. */
 export const typed = <A, I>(schema: Schema.Codec<A, I>, input: I, names: FlagNames = {}) =>
-  Effect.catchTag(Schema.decodeEffect(schema)(input), "SchemaError", (error) => explained(error, names))
+  Effect.catchTag(
+    Schema.decodeEffect(schema, { reportInput: true })(input),
+    "SchemaError",
+    (error) => explained(error, names)
+  )
 
 /** Makes the command that lists what an organization has: as a table, or as JSON. */
 export const list = <A, E, R>(

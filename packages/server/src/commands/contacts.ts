@@ -1,4 +1,5 @@
 import type { ColumnRepeated, ColumnUnknown, KeyUnsuitable } from "@messaging-crm/core/ContactTable"
+import { Country, DefaultCountry } from "@messaging-crm/core/Phones"
 import { Effect, FileSystem, Option, Ref, Stdio, Stream } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import * as Admin from "../cli/Admin.ts"
@@ -141,10 +142,17 @@ const importContacts = Command.make(
     bad_lines: Flag.String("bad-lines").pipe(
       Flags.optional("New file for all invalid lines", `the first ${errors_max} on stderr`)
     ),
+    country: Flag.String("country").pipe(
+      Flag.withSchema(Country),
+      Flags.optional(
+        "Country whose phone numbers are read as they are dialed within it, such as DE",
+        "that of the organization"
+      )
+    ),
     update: Flag.Boolean("update").pipe(Flags.withDefault(false, "Update the contacts that --key identifies")),
     json: Print.json
   },
-  Effect.fnUntraced(function*({ bad_lines, delimiter, file, json, key, organization, update }) {
+  Effect.fnUntraced(function*({ bad_lines, country, delimiter, file, json, key, organization, update }) {
     const given = Option.getOrNull(key)
     const updatedBy = given === "primary_phone" || given === "primary_email" ? given : null
     if (update && updatedBy === null) {
@@ -152,7 +160,12 @@ const importContacts = Command.make(
     }
     const csv = yield* open(file)
     const options: ImportOptions = { delimiter, key: given, update: update ? updatedBy : null }
-    const summary = yield* Admin.asOperator(organization, Effect.scoped(importRows(csv, bad_lines, options))).pipe(
+    const imported = Effect.scoped(importRows(csv, bad_lines, options))
+    const inCountry = Option.match(country, {
+      onNone: () => imported,
+      onSome: (one) => Effect.provideService(imported, DefaultCountry, one)
+    })
+    const summary = yield* Admin.asOperator(organization, inCountry).pipe(
       Effect.catchTags(rejections)
     )
     yield* noteErrors(summary)

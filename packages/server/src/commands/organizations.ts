@@ -1,8 +1,10 @@
+import { OrganizationId } from "@messaging-crm/core/Ids"
 import { Member } from "@messaging-crm/core/Members"
-import { CreateOrganization, Organization, Organizations } from "@messaging-crm/core/Organizations"
-import { Effect, Schema } from "effect"
-import { Command, Flag } from "effect/cli"
+import { CreateOrganization, Organization, Organizations, UpdateOrganization } from "@messaging-crm/core/Organizations"
+import { Effect, Option, Schema } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
 import * as Admin from "../cli/Admin.ts"
+import * as Flags from "../cli/Flags.ts"
 import * as Print from "../cli/Print.ts"
 
 const Created = Schema.encodeSync(Schema.Struct({ organization: Organization, owner: Member }))
@@ -13,10 +15,16 @@ const create = Command.make(
     name: Flag.String("name").pipe(Flag.withDescription("Name of the organization")),
     owner_name: Flag.String("owner-name").pipe(Flag.withDescription("Name of the first owner")),
     owner_email: Flag.String("owner-email").pipe(Flag.withDescription("Email address of the first owner")),
+    default_country: Flag.String("default-country").pipe(
+      Flags.optional("Country whose phone numbers are read as they are dialed within it, such as DE", "none")
+    ),
     json: Print.json
   },
-  Effect.fnUntraced(function*({ json, ...flags }) {
-    const input = yield* Admin.typed(CreateOrganization, flags)
+  Effect.fnUntraced(function*({ default_country, json, ...flags }) {
+    const input = yield* Admin.typed(CreateOrganization, {
+      ...flags,
+      default_country: Option.getOrNull(default_country)
+    })
     const created = yield* Admin.withOperations(Organizations.use((organizations) => organizations.create(input)))
     const { organization, owner } = created
     yield* Print.result(json, Created(created), `Organization ${organization.id}, owner ${owner.id} (${owner.email}).`)
@@ -30,6 +38,42 @@ const create = Command.make(
 )
 
 const toJson = Print.encoded(Organization)
+
+const update = Command.make(
+  "update",
+  {
+    organization: Argument.String("id").pipe(
+      Argument.withSchema(OrganizationId),
+      Argument.withDescription("ID of the organization")
+    ),
+    default_country: Flag.String("default-country").pipe(
+      Flag.withDescription(
+        "Country whose phone numbers are read as they are dialed within it, such as DE; none for no country"
+      )
+    ),
+    json: Print.json
+  },
+  Effect.fnUntraced(function*({ default_country, json, organization }) {
+    const input = yield* Admin.typed(UpdateOrganization, {
+      default_country: default_country === "none" ? null : default_country
+    })
+    const updated = yield* Admin.asOperator(
+      organization,
+      Organizations.use((organizations) => organizations.update(input))
+    ).pipe(Effect.catchTag("OrganizationNotFound", Admin.organizationAbsent))
+    yield* Print.result(
+      json,
+      toJson(updated),
+      `Organization ${updated.id} now has the default country ${updated.default_country ?? "none"}.`
+    )
+  })
+).pipe(
+  Command.withDescription("Change the default country of an organization"),
+  Command.withExamples([
+    { command: "messaging-crm organizations update $ORGANIZATION_ID --default-country DE" },
+    { command: "messaging-crm organizations update $ORGANIZATION_ID --default-country none --json" }
+  ])
+)
 
 const list = Command.make(
   "list",
@@ -48,6 +92,6 @@ const list = Command.make(
 )
 
 export const organizations = Command.make("organizations").pipe(
-  Command.withDescription("Create and list organizations"),
-  Command.withSubcommands([create, list])
+  Command.withDescription("Create, update, and list organizations"),
+  Command.withSubcommands([create, update, list])
 )

@@ -19,7 +19,7 @@ const importRules: ReadonlyArray<ImportRule> = [
   {
     files: "packages/core/src/**/*.ts",
     allowed: [/^effect$/],
-    exceptions: { "kernel/Phones.ts": [/^libphonenumber-js\/min$/], "kernel/Ids.ts": [/^uuid$/] }
+    exceptions: { "kernel/Phones.ts": [/^libphonenumber-js\/max$/], "kernel/Ids.ts": [/^uuid$/] }
   },
   { files: "packages/conformance/src/**/*.ts", allowed: [/^effect$/, /^effect\/testing$/, /^@effect\/vitest$/, core] },
   { files: "packages/adapter-memory/src/**/*.ts", allowed: [/^effect$/, core] },

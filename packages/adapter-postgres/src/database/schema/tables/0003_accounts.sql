@@ -7,6 +7,7 @@ CREATE TABLE organizations (
   id uuid PRIMARY KEY,
   name text NOT NULL CHECK (char_length(name) BETWEEN 1 AND 200),
   created_at timestamptz(3) NOT NULL,
+  default_country text CHECK (default_country ~ '^[A-Z]{2}$'),
   version integer NOT NULL DEFAULT 1
 );
 

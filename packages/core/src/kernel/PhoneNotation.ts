@@ -1,0 +1,72 @@
+/**
+ * Phone notation: how people write a phone number, as groups of digits with separators between them (contract §8.3).
+ *
+ * Anything else is no notation of one number: a decimal fraction, an extension, several numbers, or letters.
+ */
+import { Option } from "effect"
+import { plainLine } from "./PlainText.ts"
+
+/** A phone number as it was written, without its separators. */
+export interface Notation {
+  /** Whether it begins with `+` or `00`, so that the first digits are the country code. */
+  readonly is_international: boolean
+  /** All digits, without `+` or `00`. */
+  readonly digits: string
+  /** The digits of each group. */
+  readonly groups: ReadonlyArray<string>
+  /** Whether it contains `(0)`: the digit that is dialed only within the country. */
+  readonly has_trunk_zero: boolean
+}
+
+const in_parentheses = /\( ?(\+? ?[0-9]+(?:[ -][0-9]+)*) ?\)/g
+const trunk_zero = /\( ?0 ?\)/
+const grouped = /^(?:\+ *)?[0-9]+(?:(?: +(?:[-./] *)?|[-./] *)[0-9]+)*$/
+const country_code = /^[1-9][0-9]{0,2}$/
+
+const groupsOf = (text: string): ReadonlyArray<string> => text.match(/[0-9]+/g) ?? []
+
+/** Returns whether groups of digits are an area code, after the country code if the number is international. */
+const isCodes = ([first = "", second, ...others]: ReadonlyArray<string>, is_international: boolean): boolean => {
+  if (second === undefined) return first.length <= (is_international ? 8 : 6)
+  return is_international && country_code.test(first) && second.length <= 6 && others.length === 0
+}
+
+/**
+ * Returns whether what follows the last slash or dot belongs to the number.
+ *
+ * A slash separates the area code from the rest. Elsewhere it separates another ending: `1234567/68`.
+ * One dot and few digits are a decimal fraction: `4915112345678.0`.
+ */
+const isOneNumber = (text: string, is_international: boolean): boolean => {
+  const isAfterCodes = (separator: string): boolean => {
+    const end = text.lastIndexOf(separator)
+    // A group of its own for the digit that is dialed only within the country does not count.
+    const before = groupsOf(text.slice(0, end)).filter((group) => group !== "0")
+    return isCodes(before, is_international) && groupsOf(text.slice(end)).join("").length >= 3
+  }
+  if (text.includes("/") && !isAfterCodes("/")) return false
+  const dots = text.split(".").length - 1
+  if (dots === 0) return true
+  if (dots > 1) return groupsOf(text.slice(text.lastIndexOf("."))).join("").length >= 2
+  return /[ \-/]/.test(text) ? groupsOf(text.slice(text.indexOf("."))).join("").length >= 3 : isAfterCodes(".")
+}
+
+/** Returns the notation of one phone number, or none for any other text. */
+export const notationOf = (written: string): Option.Option<Notation> => {
+  const line = plainLine(written).replace(/^tel: ?/i, "")
+  const text = line.replace(in_parentheses, " $1 ").trim()
+  if (!grouped.test(text)) return Option.none()
+  const [first = "", ...rest] = groupsOf(text)
+  const has_zeros = !text.startsWith("+") && first.startsWith("00")
+  const is_international = has_zeros || text.startsWith("+")
+  const code = has_zeros ? first.slice(2) : first
+  const groups = code === "" ? rest : [code, ...rest]
+  const bare = has_zeros ? text.replace(/^00[ \-./]*/, "") : text
+  if (!isOneNumber(bare, is_international)) return Option.none()
+  return Option.some({
+    is_international,
+    digits: groups.join(""),
+    groups,
+    has_trunk_zero: trunk_zero.test(line)
+  })
+}
