@@ -123,7 +123,7 @@ const outsideSchema = new RegExp(
     "Templates are supported",
     "The cursor is not valid",
     "well-formed text",
-    "phone number with its country code",
+    "one phone number that starts with",
     "absolute http or https URL",
     "a calendar date",
     "The URL must (be absolute|have at most|hold no|not hold|not have|name a host)",

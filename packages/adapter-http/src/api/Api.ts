@@ -37,7 +37,6 @@ const contract = HttpApi.make("messaging-crm")
   .middleware(Pipeline.Authentication)
   .annotate(HttpApi.AdditionalSchemas, events)
   .annotate(HttpApi.PayloadParseOptions, { onExcessProperty: "error", reportInput: true })
-  .annotate(HttpApi.ParamsParseOptions, { reportInput: true })
   .annotate(HttpApi.QueryParseOptions, { onExcessProperty: "error", reportInput: true })
   .annotateMerge(OpenApi.annotations({
     title: "Messaging CRM REST API",

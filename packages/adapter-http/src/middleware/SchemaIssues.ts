@@ -1,5 +1,5 @@
 /** The message for a request that does not match its schema. */
-import { type SchemaAST, SchemaIssue } from "effect"
+import { Predicate, type SchemaAST, SchemaIssue } from "effect"
 import { shown, unknownField, unseen } from "../api/ErrorTexts.ts"
 
 export interface Explanation {
@@ -11,8 +11,8 @@ export interface Explanation {
 interface Place {
   readonly issue: SchemaIssue.Issue
   readonly path: ReadonlyArray<PropertyKey>
-  /** The text as it was sent; empty if the value is no text, or if the parser does not report input. */
-  readonly written: string
+  /** The value as it was sent; undefined if the parser does not report input. */
+  readonly input: unknown
 }
 
 /** Returns an issue without its input, which the formatter would repeat in the message. */
@@ -62,28 +62,33 @@ const typesOf = (ast: SchemaAST.AST): ReadonlyArray<unknown> =>
     return type?._tag === "Literal" ? [type.literal] : []
   })
 
-const first = ({ issue, path, written: outer }: Place): Place => {
-  const written = outer === "" && typeof issue.input === "string" ? issue.input : outer
+/** Returns the value at a path. */
+const valueAt = (value: unknown, path: ReadonlyArray<PropertyKey>): unknown =>
+  path.reduce((outer, key) => Predicate.isObjectOrArray(outer) ? Reflect.get(outer, key) : undefined, value)
+
+const first = ({ issue, path, input: outer }: Place): Place => {
+  // An inner issue of a value that was normalized has the normalized one.
+  const input = outer ?? issue.input
   switch (issue._tag) {
     case "Encoding":
-      return first({ issue: issue.issue, path, written })
+      return first({ issue: issue.issue, path, input })
     case "Pointer":
-      return first({ issue: issue.issue, path: [...path, ...issue.path], written })
+      return first({ issue: issue.issue, path: [...path, ...issue.path], input: valueAt(input, issue.path) })
     case "Composite":
-      return first({ issue: issue.issues[0], path, written })
+      return first({ issue: issue.issues[0], path, input })
     case "AnyOf":
-      return issue.issues[0] === undefined ? { issue, path, written } : first({ issue: issue.issues[0], path, written })
+      return issue.issues[0] === undefined ? { issue, path, input } : first({ issue: issue.issues[0], path, input })
     // A filter can report its expectation for a nested field.
     case "Filter":
-      return issue.issue._tag === "Pointer" ? first({ issue: issue.issue, path, written }) : { issue, path, written }
+      return issue.issue._tag === "Pointer" ? first({ issue: issue.issue, path, input }) : { issue, path, input }
     default:
-      return { issue, path, written }
+      return { issue, path, input }
   }
 }
 
 /** Returns the first problem of a request. */
 export const explain = (whole: SchemaIssue.Issue): Explanation => {
-  const { issue, path, written } = first({ issue: whole, path: [], written: "" })
+  const { input, issue, path } = first({ issue: whole, path: [], input: undefined })
   const types = issue._tag === "AnyOf" ? typesOf(issue.ast) : []
   const named = types.length === 0 ? path : [...path, "type"]
   const param = named.length === 0 ? null : named.map(String).join(".")
@@ -95,5 +100,8 @@ export const explain = (whole: SchemaIssue.Issue): Explanation => {
   const expected = types.length === 0
     ? (format(withoutInput(issue)).issues[0]?.message ?? "a valid value").replace(/^Expected /, "")
     : types.map((type) => JSON.stringify(type)).join(" | ")
-  return { param, message: `${where} must ${requirementOf(expected)}.${unseen(written)}` }
+  return {
+    param,
+    message: `${where} must ${requirementOf(expected)}.${typeof input === "string" ? unseen(input) : ""}`
+  }
 }

@@ -31,24 +31,25 @@ const isCodes = ([first = "", second, ...others]: ReadonlyArray<string>, is_inte
   return is_international && country_code.test(first) && second.length <= 6 && others.length === 0
 }
 
-/**
- * Returns whether what follows the last slash or dot belongs to the number.
- *
- * A slash separates the area code from the rest. Elsewhere it separates another ending: `1234567/68`.
- * One dot and few digits are a decimal fraction: `4915112345678.0`.
- */
-const isOneNumber = (text: string, is_international: boolean): boolean => {
-  const isAfterCodes = (separator: string): boolean => {
-    const end = text.lastIndexOf(separator)
-    // A group of its own for the digit that is dialed only within the country does not count.
-    const before = groupsOf(text.slice(0, end)).filter((group) => group !== "0")
-    return isCodes(before, is_international) && groupsOf(text.slice(end)).join("").length >= 3
-  }
-  if (text.includes("/") && !isAfterCodes("/")) return false
-  const dots = text.split(".").length - 1
-  if (dots === 0) return true
-  if (dots > 1) return groupsOf(text.slice(text.lastIndexOf("."))).join("").length >= 2
-  return /[ \-/]/.test(text) ? groupsOf(text.slice(text.indexOf("."))).join("").length >= 3 : isAfterCodes(".")
+/** Returns the groups of digits before the last separator of a kind, and the digits after it. */
+const splitAtLast = (text: string, separator: "." | "/") => {
+  const at = text.lastIndexOf(separator)
+  return [groupsOf(text.slice(0, at)), groupsOf(text.slice(at)).join("")] as const
+}
+
+/** Returns whether a slash separates the area code from the rest. Elsewhere, it separates another ending: `1234567/68`. */
+const hasReadableSlash = (text: string, is_international: boolean): boolean => {
+  const [before, after] = splitAtLast(text, "/")
+  // A group of its own for the digit that is dialed only within the country does not count.
+  return isCodes(before.filter((group) => group !== "0"), is_international) && after.length >= 3
+}
+
+/** Returns whether the digits after the last dot are a group of the number, not a decimal fraction: `4915112345678.0`. */
+const hasReadableDot = (text: string): boolean => {
+  const [before, after] = splitAtLast(text, ".")
+  if (text.indexOf(".") < text.lastIndexOf(".")) return after.length >= 2
+  const { length } = before.at(-1) ?? ""
+  return length <= 8 && after.length >= (length > 3 ? 3 : 2)
 }
 
 /** Returns the notation of one phone number, or none for any other text. */
@@ -62,7 +63,8 @@ export const notationOf = (written: string): Option.Option<Notation> => {
   const code = has_zeros ? first.slice(2) : first
   const groups = code === "" ? rest : [code, ...rest]
   const bare = has_zeros ? text.replace(/^00[ \-./]*/, "") : text
-  if (!isOneNumber(bare, is_international)) return Option.none()
+  if (bare.includes("/") && !hasReadableSlash(bare, is_international)) return Option.none()
+  if (bare.includes(".") && !hasReadableDot(bare)) return Option.none()
   return Option.some({
     is_international,
     digits: groups.join(""),

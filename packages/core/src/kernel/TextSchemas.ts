@@ -69,7 +69,7 @@ const unlessBlank = <S extends Schema.Codec<string, string>>(shape: S, normalize
   const { minLength = 0, ...rest } = jsonSchemaOf(shape)
   // An empty text is accepted and becomes null, so the minimum length applies to what is left after trimming.
   const schema = Number(minLength) > 1
-    ? { pattern: `^\\s*(?:\\S[\\s\\S]{${Number(minLength) - 2},}\\S)?\\s*$`, ...rest }
+    ? { ...rest, pattern: `^\\s*(?:\\S[\\s\\S]{${Number(minLength) - 2},}\\S)?\\s*$` }
     : rest
   const nullIfBlank = (value: string | null): string | null =>
     value === null || value.trim() === "" ? null : normalize(value) || null
