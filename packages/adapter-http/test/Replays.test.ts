@@ -236,36 +236,49 @@ describe("one request in other words", () => {
 })
 
 describe("a write that changes nothing", () => {
-  it("returns the resource when it is repeated, and is still the only request of its key", async () => {
-    const { ask, contact, conversation, get, write } = await everyWrite()
-    const webhook = { url: "https://shop.example/crm", event_types: ["message.sent"] }
-    const { id } = (await write("POST", "/webhooks", webhook)).body.data
-    await write("DELETE", `/webhooks/${id}`)
-    for (
-      const [index, [method, path, json, resource]] of ([
-        ["PATCH", `/contacts/${contact.id}`, {}, `/contacts/${contact.id}`],
-        ["POST", `/conversations/${conversation.id}/close`, {}, `/conversations/${conversation.id}`],
-        ["PATCH", `/conversations/${conversation.id}/assignment`, {
-          assigned_user_id: null,
-          sync_contact_owner: false
-        }, `/conversations/${conversation.id}`],
-        ["DELETE", `/webhooks/${id}`, undefined, null]
-      ] as const).entries()
-    ) {
-      const header = `nothing-key-${index}`
-      const first = await ask(method, path, json, header)
-      assert.strictEqual(first.status, 200, first.text)
-      if (resource !== null) assert.deepStrictEqual(first.body.data, await get(resource))
-      const again = await ask(method, path, json, header)
-      assert.strictEqual(again.text, first.text)
-      assert.isTrue(isReplayed(again))
-      assert.strictEqual(again.headers.get("original-request-id"), first.headers.get("x-request-id"))
-      assert.strictEqual(code(await ask("POST", "/tags", { name: "x", color: "red" }, header)), "idempotency_conflict")
-    }
+  it("replays the same bytes after the resource has changed, changes nothing again, and is the only request of its key", async () => {
+    const { ask, contact, conversation, get, owner, webhook, write } = await everyWrite()
+    const { body: { data: other } } = await write("POST", "/contacts", { primary_email: "kim@acme.example" })
+    const subscription = { url: "https://shop.example/crm", event_types: ["message.sent"] }
+    const { body: { data: disabled } } = await write("POST", "/webhooks", subscription)
+    await write("DELETE", `/webhooks/${disabled.id}`)
+    const { body: { data: opened } } = await write("POST", `/conversations/${conversation.id}/reopen`)
+    const upsert = { match: "primary_email", contacts: [{ primary_email: other.primary_email }] }
+    const close = ["POST", `/conversations/${conversation.id}/close`, {}] as const
+    await write(...close)
+    const writes = [
+      ["PATCH", `/contacts/${contact.id}`, {}],
+      ["POST", "/contacts/upsert", upsert],
+      close,
+      ["PATCH", `/conversations/${conversation.id}/assignment`, { assigned_user_id: opened.assigned_user_id }],
+      ["PATCH", `/webhooks/${webhook.id}`, {}],
+      ["DELETE", `/webhooks/${disabled.id}`, undefined]
+    ] as const
+    const resources = ["/contacts", "/conversations", "/webhooks", "/events"]
+    const everything = () => Promise.all(resources.map(get))
+    const repeat = () =>
+      Promise.all(writes.map(([method, path, json], index) => ask(method, path, json, `nothing-key-${index}`)))
+
+    const before = await everything()
+    const first = await repeat()
+    for (const { status, text } of first) assert.strictEqual(status, 200, text)
+    assert.deepStrictEqual(await everything(), before)
+
+    await write("PATCH", `/contacts/${contact.id}`, { first_name: "Jo" })
+    await write("PATCH", `/contacts/${other.id}`, { primary_email: null })
     await write("POST", `/conversations/${conversation.id}/reopen`)
-    const late = await ask("POST", `/conversations/${conversation.id}/close`, {}, "nothing-key-1")
-    assert.strictEqual(late.body.data.status, "open")
-    assert.strictEqual((await get(`/conversations/${conversation.id}`)).status, "open")
+    await write("PATCH", `/conversations/${conversation.id}/assignment`, { assigned_user_id: owner.id })
+    await write("PATCH", `/webhooks/${webhook.id}`, { event_types: ["message.sent"] })
+    const changed = await everything()
+    for (const [index, again] of (await repeat()).entries()) {
+      assert.strictEqual(again.text, first[index]?.text)
+      assert.strictEqual(again.status, first[index]?.status)
+      assert.isTrue(isReplayed(again), again.text)
+      assert.strictEqual(again.headers.get("original-request-id"), first[index]?.headers.get("x-request-id"))
+      const taken = await ask("POST", "/tags", { name: "x", color: "red" }, `nothing-key-${index}`)
+      assert.strictEqual(code(taken), "idempotency_conflict")
+    }
+    assert.deepStrictEqual(await everything(), changed)
   })
 })
 

@@ -1,7 +1,7 @@
 /** The records of a call: which calls are audited, and which responses are recorded. */
 import { assert, describe, it } from "@effect/vitest"
 import type { Decision } from "@messaging-crm/core/Changes"
-import { type EncodedResponse, IdempotencyKey, type Recording } from "@messaging-crm/core/Idempotency"
+import { type EncodedResponse, IdempotencyKey, type KeyedRequest } from "@messaging-crm/core/Idempotency"
 import { ApiKeyId, MemberId, OrganizationId, TagId } from "@messaging-crm/core/Ids"
 import { Secrets } from "@messaging-crm/core/Secrets"
 import { TagRows } from "@messaging-crm/core/Tags"
@@ -20,12 +20,13 @@ const context = { now: DateTime.makeUnsafe(7), uuid: () => "01990000-0000-7000-8
 const changing: Decision<{ readonly id: string }> = { result: tag, changes: TagRows.update(tag, {}) }
 const unchanging: Decision<{ readonly id: string }> = { result: tag, changes: TagRows.expect(tag) }
 
+/** A call whose result shows no resource. */
+const upsert = { name: "contacts.upsert" } as const
+
 const call = (options: Partial<Call> = {}): Call => ({
   name: "tags.create",
   actor: client,
   request_id: "request",
-  has_current: false,
-  is_quiet: false,
   ...options
 })
 
@@ -47,29 +48,28 @@ describe("an audit record", () => {
     Effect.gen(function*() {
       const isAudited = (options: Partial<Call>, decision: typeof changing) =>
         Effect.map(returnResult(call(options))(decision, context), ({ records }) => records.audit !== undefined)
-      for (const options of [{}, { is_quiet: true }, { actor: operator }]) {
+      for (const options of [{}, upsert, { actor: operator }]) {
         assert.isTrue(yield* isAudited(options, changing))
       }
       assert.isTrue(yield* isAudited({}, unchanging))
-      assert.isFalse(yield* isAudited({ is_quiet: true }, unchanging))
+      assert.isFalse(yield* isAudited(upsert, unchanging))
       assert.isFalse(yield* isAudited({ actor: operator }, unchanging))
     }))
 })
 
 describe("a recorded response", () => {
   const response: EncodedResponse = { status: 201, body: new TextEncoder().encode("{}") }
-  const record: Recording = {
+  const record: KeyedRequest = {
     key: IdempotencyKey.make("key-00001"),
     fingerprint: "fingerprint",
-    request_id: "request",
-    is_retry: false
+    request_id: "request"
   }
 
-  /** Returns the status in the record, null for a record without a response, and undefined without a record. */
+  /** Returns the status in the record, and undefined without a record. */
   const recordedStatus = Effect.fnUntraced(function*(
     options: Partial<Call>,
     decision: typeof changing,
-    recording: Recording | null = record
+    recording: KeyedRequest | null = record
   ) {
     const returnResponse = yield* makeReturnResponse
     const respond = { encode: () => Effect.succeed(response), record: recording }
@@ -78,22 +78,13 @@ describe("a recorded response", () => {
     return records.response?.status
   }, Effect.provide(Secrets.layer))
 
-  it.effect("is the response of a change", () =>
+  it.effect("is that of every call with a key, whether it changes something or not, and whether it is audited or not", () =>
     Effect.gen(function*() {
-      assert.strictEqual(yield* recordedStatus({}, changing), 201)
-      assert.strictEqual(yield* recordedStatus({ has_current: true, is_quiet: true }, changing), 201)
-    }))
-
-  it.effect("has no response if the resource did not change and can be read again", () =>
-    Effect.gen(function*() {
-      assert.isNull(yield* recordedStatus({ has_current: true }, unchanging))
-      assert.strictEqual(yield* recordedStatus({}, unchanging), 201)
-    }))
-
-  it.effect("does not exist for a quiet call without a change, a retry, or a request without a key", () =>
-    Effect.gen(function*() {
-      assert.isUndefined(yield* recordedStatus({ has_current: true, is_quiet: true }, unchanging))
-      assert.isUndefined(yield* recordedStatus({}, changing, { ...record, is_retry: true }))
-      assert.isUndefined(yield* recordedStatus({}, changing, null))
+      for (const options of [{}, upsert, { actor: operator }]) {
+        for (const decision of [changing, unchanging]) {
+          assert.strictEqual(yield* recordedStatus(options, decision), 201)
+          assert.isUndefined(yield* recordedStatus(options, decision, null))
+        }
+      }
     }))
 })

@@ -59,7 +59,7 @@ const request = { key: IdempotencyKey.make("customers-1"), fingerprint: "f".repe
 
 const upserted = Effect.gen(function*() {
   const { body } = yield* ContactUpserts.use(({ upsertAndRespond }) =>
-    upsertAndRespond(input, { encode, record: { ...request, is_retry: false } })
+    upsertAndRespond(input, { encode, record: request })
   )
   return JSON.parse(new TextDecoder().decode(body))
 })

@@ -218,7 +218,7 @@ describe("a recorded response", () => {
       }
     }).pipe(Effect.provide(scene("apply").outside)))
 
-  it.effect("of what changed nothing has neither status nor body, secret or not", () =>
+  it.effect("of a request of several commits that has begun has neither status nor body, secret or not", () =>
     Effect.gen(function*() {
       for (const is_secret of [true, false]) {
         assert.deepInclude(yield* made(null, is_secret), { status: null, body: null, sealed: false })

@@ -49,7 +49,7 @@ export const attemptResultOf = ({ response }: Call): AttemptResult => {
 }
 
 const isWrite = ({ operation, request }: Call): boolean =>
-  request.method === "COMMAND" ? rulesOf(operation).is_audited : rulesOf(operation).idempotency !== null
+  request.method === "COMMAND" ? rulesOf(operation).audited !== null : rulesOf(operation).idempotency !== null
 
 /** Returns the parts of a request that its fingerprint covers. */
 const fingerprintOf = ({ request: { body, method, path } }: Call): string => JSON.stringify([method, path, body ?? {}])
@@ -80,23 +80,6 @@ export const requestsOf = ({ calls }: Pick<History, "calls">): ReadonlyArray<Req
         .toSorted((a, b) => a.ended_at - b.ended_at)
     }
   })
-
-/** Returns whether a successful request can change nothing. A repetition then returns the current object. */
-export const canChangeNothing = (
-  { call: { operation, request: { body } } }: Pick<Request, "call">
-): boolean => {
-  switch (operation) {
-    case "conversations.assign":
-    case "conversations.close":
-    case "conversations.reopen":
-    case "webhook_deliveries.retry":
-    case "webhooks.disable":
-    case "webhooks.update":
-      return true
-    default:
-      return operation === "contacts.update" && Object.keys(body ?? {}).length === 0
-  }
-}
 
 /**
  * Returns when a request took effect: after the start of the attempt that its responses name, and before its first outcome.

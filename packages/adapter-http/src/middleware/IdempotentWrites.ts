@@ -13,7 +13,7 @@ import * as ErrorMapping from "../api/ErrorMapping.ts"
 import * as Errors from "../api/Errors.ts"
 import * as Texts from "../api/ErrorTexts.ts"
 import { IdempotentWrites, RequestBody, rulesFor } from "../api/Pipeline.ts"
-import { CurrentRecording, toResponse } from "./Responses.ts"
+import { CurrentKeyedRequest, toResponse } from "./Responses.ts"
 import { pathOf, queryOf } from "./Routes.ts"
 
 const encoder = new TextEncoder()
@@ -101,7 +101,7 @@ export const layer = Layer.effect(
           fingerprint: yield* fingerprintOf(request, yield* normalize(json)),
           request_id: yield* Errors.requestId
         },
-        (recording) => asRecorded(Effect.provideService(httpEffect, CurrentRecording, recording))
+        (keyed) => asRecorded(Effect.provideService(httpEffect, CurrentKeyedRequest, keyed))
       ).pipe(ErrorMapping.withKeyErrors)
       return respond(outcome)
     })

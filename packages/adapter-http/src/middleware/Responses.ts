@@ -1,6 +1,6 @@
 /** Responses: how the results of operations become JSON. */
 import { Codecs, type OwnSchema } from "@messaging-crm/core/Codecs"
-import type { EncodedResponse, Recording, Respond } from "@messaging-crm/core/Idempotency"
+import type { EncodedResponse, KeyedRequest, Respond } from "@messaging-crm/core/Idempotency"
 import { Context, Effect } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { HttpApi, type HttpApiEndpoint } from "effect/http-api"
@@ -9,11 +9,11 @@ import { Api } from "../api/Api.ts"
 const encoder = new TextEncoder()
 
 /**
- * How the write of the current request is recorded; null for a request without an idempotency key. It is part of the context,
+ * The current request with its idempotency key; null for one without a key. It is part of the context,
  * because a middleware of `HttpApi` can give a handler nothing else.
  */
-export const CurrentRecording = Context.Reference<Recording | null>(
-  "@messaging-crm/adapter-http/middleware/Responses/CurrentRecording",
+export const CurrentKeyedRequest = Context.Reference<KeyedRequest | null>(
+  "@messaging-crm/adapter-http/middleware/Responses/CurrentKeyedRequest",
   { defaultValue: () => null }
 )
 
@@ -76,7 +76,7 @@ export const written = (endpoint: HttpApiEndpoint.Top) => {
     write: (respond: Respond<unknown, EncodedResponse>) => Effect.Effect<EncodedResponse, E, R>
   ): Effect.Effect<HttpServerResponse.HttpServerResponse, E, R> =>
     Effect.flatMap(
-      CurrentRecording,
+      CurrentKeyedRequest,
       (record) => Effect.map(write({ encode, record }), (response) => toResponse(response))
     )
 }

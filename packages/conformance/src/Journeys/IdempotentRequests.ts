@@ -1,8 +1,7 @@
 /** A request with an idempotency key: it takes effect once, and every retry gets the same response. */
 import { assert, it } from "@effect/vitest"
 import { Commit } from "@messaging-crm/core/Commit"
-import { type Contact, Contacts, UpdateContact } from "@messaging-crm/core/Contacts"
-import { CloseConversation, Conversations } from "@messaging-crm/core/Conversations"
+import type { Contact } from "@messaging-crm/core/Contacts"
 import * as Crm from "@messaging-crm/core/Crm"
 import { Idempotency, IdempotencyKey } from "@messaging-crm/core/Idempotency"
 import { StorageBudget } from "@messaging-crm/core/StorageUse"
@@ -11,6 +10,7 @@ import { Deferred, Effect, Exit, Fiber, Layer, Option, Result } from "effect"
 import { TestClock } from "effect/testing"
 import * as Fixtures from "../Fixtures.ts"
 import { conflicts, repetitions } from "./IdempotentRequests/Concurrency.ts"
+import { everyWrite } from "./IdempotentRequests/EveryWrite.ts"
 import {
   createTag,
   type Encoded,
@@ -47,46 +47,20 @@ const records = (it: Scene.It) => {
     }))
 }
 
-const unchangedRows = (it: Scene.It) => {
-  it.effect("that changes nothing is recorded without its response, and its retry returns the resource", () =>
+/** Records of a request of several commits that has begun, and of a write that changed nothing, as earlier versions left it. */
+const recordsWithoutResponse = (it: Scene.It) => {
+  it.effect("whose record has no response is still processing, and changes nothing", () =>
     Effect.gen(function*() {
-      const { as, contact, get, rename, storedRecord } = yield* makeScene
-      const same = (respond: Encoded) =>
-        Contacts.use((contacts) => contacts.update(contact.id, UpdateContact.make({}), respond))
-      const first = yield* as(request(same))
-      assert.strictEqual(text(first.body), JSON.stringify(yield* get()))
-      assert.deepStrictEqual(Option.getOrThrow(yield* storedRecord), {
-        fingerprint: "f".repeat(64),
-        status: null,
-        body: null,
-        sealed: false,
-        request_id: "r-1"
+      const { as, organization_id, rename, storedRecord, get } = yield* makeScene
+      yield* Fixtures.mustCommit(organization_id, {
+        response: { ...Fixtures.idempotencyRecord, status: null, body: null }
       })
-      assert.deepStrictEqual(yield* as(request(same, { request_id: "r-2" })), { ...first, replayed: true })
-      yield* as(rename("Eve")(keyless))
-      const later = yield* as(request(same))
-      assert.deepStrictEqual([later.replayed, text(later.body)], [true, JSON.stringify(yield* get())])
+      assert.deepInclude(Option.getOrThrow(yield* storedRecord), { status: null, body: null })
+      const rejected = yield* as(Effect.flip(request(rename("Ada"))))
+      assert.strictEqual(rejected._tag, "RequestProcessing")
+      assert.strictEqual((yield* get()).first_name, "Kim")
       const other = yield* as(Effect.flip(request(rename("Ada"), { fingerprint: "e".repeat(64) })))
       assert.strictEqual(other._tag, "IdempotencyConflict")
-      assert.strictEqual((yield* get()).first_name, "Eve")
-    }))
-
-  it.effect("that changed nothing still changes nothing when it is retried, even if it would have an effect by then", () =>
-    Effect.gen(function*() {
-      const { as, organization_id } = yield* makeScene
-      const { conversation_id } = yield* Fixtures.thread(organization_id)
-      const close = (respond: Encoded) =>
-        Conversations.use((conversations) => conversations.close(conversation_id, CloseConversation.make({}), respond))
-      const reopen = Conversations.use((conversations) => conversations.reopen(conversation_id))
-      const get = as(Conversations.use((conversations) => conversations.get(conversation_id)))
-      yield* as(close(keyless))
-      const closed = yield* as(request(close))
-      assert.include(text(closed.body), "\"closed\"")
-      yield* as(reopen)
-      const again = yield* as(request(close))
-      assert.isTrue(again.replayed)
-      assert.strictEqual(text(again.body), JSON.stringify(yield* get))
-      assert.strictEqual((yield* get).status, "open")
     }))
 }
 
@@ -235,7 +209,8 @@ const responses = (it: Scene.It) => {
 export const journeyTests = (storage: Scene.Storage) => {
   it.layer(Scene.crm(storage), { timeout: "5 minutes" })("a request with an idempotency key", (it) => {
     records(it)
-    unchangedRows(it)
+    everyWrite(it)
+    recordsWithoutResponse(it)
     conflicts(it)
     rejections(it)
     failures(it)

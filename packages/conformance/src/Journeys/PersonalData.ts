@@ -13,6 +13,7 @@ import { TestClock } from "effect/testing"
 import * as Fixtures from "../Fixtures.ts"
 import { greetingWith } from "../Provider.ts"
 import { crm, type It, makeScene, type Storage, work } from "./JourneyScene.ts"
+import { concurrentErasures } from "./PersonalData/ConcurrentErasure.ts"
 import { canaries, key, person } from "./PersonalData/PersonScene.ts"
 
 const decoder = new TextDecoder()
@@ -214,6 +215,7 @@ export const journeyTests = (storage: Storage) => {
     erasures(it)
     duplicates(it)
     repeatedErasures(it)
+    concurrentErasures(it)
     afterwards(it)
   })
 }

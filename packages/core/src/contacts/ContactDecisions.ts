@@ -135,10 +135,6 @@ export const create = (
     return { result: contact, changes: Changes.all(addContact(contact, context), expectOwners(references)) }
   })
 
-/** Returns a contact as it was loaded. */
-export const current = (found: Option.Option<LoadedContact>): Result.Result<Contact, ContactNotFound> =>
-  Result.map(Result.fromOption(found, () => new ContactNotFound()), withoutVersion)
-
 /**
  * Sets the given fields of a contact.
  *
@@ -154,7 +150,8 @@ export const update = resultFunction(
     const resolved = yield* resolveReferences(references, input, Option.getOrUndefined(found))
     const loaded = yield* Result.fromOption(found, () => new ContactNotFound())
     if (Object.keys(input).length === 0) {
-      return { result: yield* current(found), changes: Changes.none }
+      // The response is recorded, and must not be after an erasure.
+      return { result: withoutVersion(loaded), changes: ContactRows.expect(loaded) }
     }
     const { add_tag_ids: _add, custom_values, remove_tag_ids: _remove, tag_ids: _set, ...plain } = input
     const { result, changes } = changeContact(loaded, {

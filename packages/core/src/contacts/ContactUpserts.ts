@@ -16,7 +16,7 @@ import {
   canonicalJson,
   type EncodedResponse,
   type IdempotencyConflict,
-  type Recording,
+  type KeyedRequest,
   type RequestProcessing,
   type Respond
 } from "../work/Idempotency.ts"
@@ -202,11 +202,7 @@ const makeUpsertOne = Effect.gen(function*() {
   return Effect.fnUntraced(function*<Out = Upserted>(wanted: Wanted, respond?: Respond<Upserted, Out>) {
     const { organization_id } = yield* CurrentActor
     const decide = (loaded: Loaded, context: DecisionContext) => upsert(wanted, loaded, context)
-    return yield* runAudited("contacts.upsert", {
-      load: load(organization_id, wanted),
-      decide,
-      is_quiet: true
-    }, respond)
+    return yield* runAudited("contacts.upsert", { load: load(organization_id, wanted), decide }, respond)
   })
 })
 
@@ -243,22 +239,16 @@ export class ContactUpserts extends Context.Service<ContactUpserts, {
       const parts = yield* IdempotentParts
       const upsertOne = yield* makeUpsertOne
 
-      /** Upserts one contact of a request, at most once for the request's key. */
-      const upsertOnce = Effect.fnUntraced(function*({ index, wanted }: Item, request: Recording) {
-        const part = String(index)
-        const upserted = upsertedOf(
-          yield* parts.once(request, part, (record) => upsertOne(wanted, { encode: recorded, record }))
-        )
-        if (upserted.outcome !== "unchanged") return upserted
-        // Nothing was committed, so a record of an earlier or concurrent run could not be detected.
-        const earlier = yield* parts.find(request, part)
-        return Option.match(earlier, { onNone: () => upserted, onSome: upsertedOf })
-      })
-
-      /** Returns the outcome of one contact, rejected or not, unless the request must be retried. */
-      const resultOnce = (item: Item, request: Recording): Effect.Effect<UpsertResult, Unfinished, CurrentActor> =>
-        upsertOnce(item, request).pipe(
-          Effect.map((upserted): UpsertResult => Result.succeed(upserted)),
+      /**
+       * Upserts one contact of a request, at most once for the request's key. Returns its outcome, rejected or not, unless
+       * the request must be retried.
+       */
+      const upsertOnce = (
+        { index, wanted }: Item,
+        request: KeyedRequest
+      ): Effect.Effect<UpsertResult, Unfinished, CurrentActor> =>
+        parts.once(request, String(index), (record) => upsertOne(wanted, { encode: recorded, record })).pipe(
+          Effect.map((response): UpsertResult => Result.succeed(upsertedOf(response))),
           Effect.catch((error) => isUnfinished(error) ? Effect.fail(error) : Effect.succeed(Result.fail(error)))
         )
 
@@ -274,7 +264,7 @@ export class ContactUpserts extends Context.Service<ContactUpserts, {
         { encode, record }: Respond<ReadonlyArray<UpsertResult>, EncodedResponse>
       ) {
         if (record === null) return yield* encode(yield* upsertWithoutKey(input))
-        const results = upsertEach(input, (item) => resultOnce(item, record))
+        const results = upsertEach(input, (item) => upsertOnce(item, record))
         return yield* parts.respond(record, Effect.flatMap(results, encode))
       })
 

@@ -31,7 +31,7 @@ import {
   type NotesTooLong,
   type SearchTimeout
 } from "./Contact.ts"
-import { addNote, type ContactRejection, create, current, update } from "./ContactDecisions.ts"
+import { addNote, type ContactRejection, create, update } from "./ContactDecisions.ts"
 import type { AddNote, CreateContact, UpdateContact } from "./ContactInput.ts"
 import { type CustomValueInvalid, makeLoadReferences, type ReferenceUnknown } from "./ContactReferences.ts"
 import { type ContactCriteria, type ContactFilters, criteriaOf } from "./ContactSearch.ts"
@@ -173,8 +173,7 @@ export class Contacts extends Context.Service<Contacts, {
         const { organization_id } = yield* CurrentActor
         return yield* runAudited("contacts.update", {
           load: zipConcurrently(store.load(organization_id, id), loadReferences([input])),
-          decide: ([found, references], context) => update(found, references, input, context),
-          current: ([found]) => current(found)
+          decide: ([found, references], context) => update(found, references, input, context)
         }, respond)
       })
 

@@ -15,20 +15,23 @@ export interface Rules {
   readonly scope: Scope | null
   /** Whether a request must carry an idempotency key, or may; null for an operation that writes nothing. */
   readonly idempotency: "required" | "optional" | null
-  /** Whether a change leaves an audit record. */
-  readonly is_audited: boolean
+  /**
+   * Which calls leave an audit record: those that change something, or all, because the result shows the resource to a key
+   * that may lack the scope to read it. Null for none.
+   */
+  readonly audited: "calls" | "changes" | null
   /** Whether the result holds a secret, so that a recorded response is stored encrypted. */
   readonly is_secret: boolean
 }
 
 const read = <S extends Scope | null>(scope: S) =>
-  ({ scope, idempotency: null, is_audited: false, is_secret: false }) as const
+  ({ scope, idempotency: null, audited: null, is_secret: false }) as const
 
 const write = <const I extends "required" | "optional">(scope: Scope, idempotency: I) =>
-  ({ scope, idempotency, is_audited: true, is_secret: false }) as const
+  ({ scope, idempotency, audited: "calls", is_secret: false }) as const
 
 /** An operator's command, without an idempotency key. */
-const command = { scope: null, idempotency: null, is_audited: true, is_secret: false } as const
+const command = { scope: null, idempotency: null, audited: "changes", is_secret: false } as const
 
 /** The operations, by name: the resource, and what is done with it. */
 export const operations = {
@@ -51,7 +54,7 @@ export const operations = {
   "contacts.import": command,
   "contacts.list": read("contacts:read"),
   "contacts.update": write("contacts:write", "required"),
-  "contacts.upsert": write("contacts:write", "required"),
+  "contacts.upsert": { ...write("contacts:write", "required"), audited: "changes" },
   "conversations.assign": write("conversations:write", "required"),
   "conversations.close": write("conversations:write", "required"),
   "conversations.get": read("conversations:read"),
@@ -99,12 +102,12 @@ export type KeyedWrite = {
 }[KeyedOperation]
 
 /** The operations that leave an audit record. */
-export type AuditedOperation = { [O in Operation]: Operations[O]["is_audited"] extends true ? O : never }[Operation]
+export type AuditedOperation = { [O in Operation]: Operations[O]["audited"] extends string ? O : never }[Operation]
 
 /** The rules of an operation, in one type for all of them. */
 export const rulesOf = (operation: Operation): Rules => operations[operation]
 
-const isAudited = (operation: Operation): operation is AuditedOperation => rulesOf(operation).is_audited
+const isAudited = (operation: Operation): operation is AuditedOperation => rulesOf(operation).audited !== null
 
 // `Object.keys` loses the type of the names.
 const names = Object.keys(operations) as ReadonlyArray<Operation>

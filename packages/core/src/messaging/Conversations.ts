@@ -28,6 +28,7 @@ import {
   type Conversation,
   type ConversationFilters,
   type ConversationRow,
+  ConversationRows,
   everyConversation,
   type IdentityWithConversation,
   toConversation
@@ -47,6 +48,12 @@ export class ConversationNotFound extends Schema.TaggedError<ConversationNotFoun
 const ownedBy = (before: LoadedContact, owner_user_id: MemberId, context: DecisionContext): Changes.Changes => {
   const set = { owner_user_id, updated_at: DateTime.max(before.updated_at, context.now) }
   return Changes.all(ContactRows.update(before, set), raiseUpdated({ ...before, ...set }, ["owner_user_id"], context))
+}
+
+/** Changes a conversation, or expects it: a response with the person's names must not be recorded after their erasure. */
+const changeOrExpect = (...[row, ...rest]: Parameters<typeof change>): Changes.Decision<Conversation> => {
+  const decision = change(row, ...rest)
+  return Changes.isNone(decision.changes) ? { ...decision, changes: ConversationRows.expect(row) } : decision
 }
 
 /**
@@ -71,7 +78,7 @@ export const assign = (
   if (Option.isNone(conversation)) return Result.fail(new ConversationNotFound())
   const row = conversation.value
   const data = { conversation_id: row.id, assigned_user_id }
-  const { result, changes } = change(
+  const { result, changes } = changeOrExpect(
     row,
     ConversationState.assign(row, assigned_user_id),
     (after) => Events.make("conversation.assigned", data, context, resourceOf(after))
@@ -90,18 +97,13 @@ export const assign = (
 const foundConversation = (conversation: Option.Option<ConversationRow>) =>
   Result.fromOption(conversation, () => new ConversationNotFound())
 
-/** Returns a conversation as it was loaded. */
-export const current = (
-  conversation: Option.Option<ConversationRow>
-): Result.Result<Conversation, ConversationNotFound> => Result.map(foundConversation(conversation), toConversation)
-
 export const close = (
   conversation: Option.Option<ConversationRow>,
   { category = null }: CloseConversation,
   context: DecisionContext
 ): Result.Result<Changes.Decision<Conversation>, ConversationNotFound> =>
   Result.map(foundConversation(conversation), (row) =>
-    change(
+    changeOrExpect(
       row,
       ConversationState.close(row, category, context.now),
       (after) => Events.make("conversation.closed", { conversation_id: row.id }, context, resourceOf(after))
@@ -113,7 +115,7 @@ export const reopen = (
 ): Result.Result<Changes.Decision<Conversation>, ConversationNotFound> =>
   Result.map(
     foundConversation(conversation),
-    (row) => change(row, ConversationState.reopen(row, context.now), (after) => openedEvent(after, context))
+    (row) => changeOrExpect(row, ConversationState.reopen(row, context.now), (after) => openedEvent(after, context))
   )
 
 const position = ({ id, last_activity_at }: ConversationRow): Position => ({ at: last_activity_at, id })
@@ -223,8 +225,7 @@ export class Conversations extends Context.Service<Conversations, {
           const { organization_id } = yield* CurrentActor
           return yield* runAudited("conversations.assign", {
             load: loadAssignment(organization_id, id, input),
-            decide: (loaded, context) => assign(loaded, input, context),
-            current: ({ conversation }) => current(conversation)
+            decide: (loaded, context) => assign(loaded, input, context)
           }, respond)
         }
       )
@@ -234,8 +235,7 @@ export class Conversations extends Context.Service<Conversations, {
           const { organization_id } = yield* CurrentActor
           return yield* runAudited("conversations.close", {
             load: store.find(organization_id, id),
-            decide: (conversation, context) => close(conversation, input, context),
-            current
+            decide: (conversation, context) => close(conversation, input, context)
           }, respond)
         }
       )
@@ -247,8 +247,7 @@ export class Conversations extends Context.Service<Conversations, {
         const { organization_id } = yield* CurrentActor
         return yield* runAudited("conversations.reopen", {
           load: store.find(organization_id, id),
-          decide: reopen,
-          current
+          decide: reopen
         }, respond)
       })
 

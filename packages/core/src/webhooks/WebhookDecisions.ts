@@ -25,10 +25,6 @@ import { type Health, healthy } from "./WebhookHealth.ts"
 export const orNotFound = (row: Option.Option<WebhookRow>): Result.Result<WebhookRow, WebhookNotFound> =>
   Result.fromOption(row, () => new WebhookNotFound())
 
-/** Returns a webhook as it was loaded. */
-export const current = (row: Option.Option<WebhookRow>): Result.Result<Webhook, WebhookNotFound> =>
-  Result.map(orNotFound(row), toWebhook)
-
 /** Adds the new signing secret to the result of a decision. */
 export const withSecret =
   (signing_secret: string) => ({ changes, result }: Changes.Decision<Webhook>): Changes.Decision<CreatedWebhook> => ({

@@ -11,7 +11,7 @@
  * At most 16 deliveries of a webhook are attempted at a time, by all workers together, and fewer
  * while its endpoint takes longer than a second. `WebhookDispatch.ts` makes the attempts.
  */
-import { Context, Effect, Layer, Option, Result, Schema, Struct } from "effect"
+import { Context, Effect, Layer, Option, Result, Schema } from "effect"
 import { CurrentActor } from "../kernel/Actor.ts"
 import { concurrently } from "../kernel/Concurrency.ts"
 import type { OrganizationId, WebhookDeliveryId, WebhookId } from "../kernel/Ids.ts"
@@ -47,21 +47,6 @@ export class WebhookDeliveryNotFound
 
 // ----------------------------------------------------------- decisions
 
-/** Returns a delivery of a webhook as it was loaded. */
-const foundDelivery = (
-  outgoing: Option.Option<Outgoing>,
-  webhook: Option.Option<WebhookRow>
-): Result.Result<
-  { readonly loaded: Outgoing["delivery"]; readonly webhook: WebhookRow },
-  WebhookNotFound | WebhookDeliveryNotFound
-> => {
-  if (Option.isNone(webhook)) return Result.fail(new WebhookNotFound())
-  if (Option.isNone(outgoing) || outgoing.value.delivery.webhook_id !== webhook.value.id) {
-    return Result.fail(new WebhookDeliveryNotFound())
-  }
-  return Result.succeed({ loaded: outgoing.value.delivery, webhook: webhook.value })
-}
-
 /** Makes a delivery due now, with the same event. A pending delivery does not change. */
 export const retry = (
   outgoing: Option.Option<Outgoing>,
@@ -70,22 +55,25 @@ export const retry = (
 ): Result.Result<
   Changes.Decision<WebhookDelivery>,
   WebhookNotFound | WebhookDeliveryNotFound | WebhookDisabled
-> =>
-  Result.flatMap(foundDelivery(outgoing, webhook), ({ loaded, webhook }) => {
-    if (webhook.status === "disabled") return Result.fail(new WebhookDisabled())
-    const { version, ...delivery } = loaded
-    const { id, status, webhook_id } = delivery
-    if (status === "pending") return Result.succeed({ result: delivery, changes: Changes.none })
-    const set = DeliveryState.retry(now)
-    return Result.succeed({
-      result: { ...delivery, ...set },
-      changes: Changes.all(
-        WebhookDeliveryRows.update({ id, version }, set),
-        Changes.enqueue({ kind: "webhook_delivery", lane: webhook_id, ref: id, due_at: now }),
-        WebhookRows.expect(webhook)
-      )
-    })
+> => {
+  if (Option.isNone(webhook)) return Result.fail(new WebhookNotFound())
+  if (Option.isNone(outgoing) || outgoing.value.delivery.webhook_id !== webhook.value.id) {
+    return Result.fail(new WebhookDeliveryNotFound())
+  }
+  if (webhook.value.status === "disabled") return Result.fail(new WebhookDisabled())
+  const { version, ...delivery } = outgoing.value.delivery
+  const { id, status, webhook_id } = delivery
+  if (status === "pending") return Result.succeed({ result: delivery, changes: Changes.none })
+  const set = DeliveryState.retry(now)
+  return Result.succeed({
+    result: { ...delivery, ...set },
+    changes: Changes.all(
+      WebhookDeliveryRows.update({ id, version }, set),
+      Changes.enqueue({ kind: "webhook_delivery", lane: webhook_id, ref: id, due_at: now }),
+      WebhookRows.expect(webhook.value)
+    )
   })
+}
 
 /** Raises a test event for one webhook. No webhook can subscribe to such an event. */
 const test = (
@@ -176,9 +164,7 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
               outgoing: store.load(organization_id, id),
               webhook: webhooks.find(organization_id, webhook_id)
             }, concurrently),
-            decide: ({ outgoing, webhook }, context) => retry(outgoing, webhook, context),
-            current: ({ outgoing, webhook }) =>
-              Result.map(foundDelivery(outgoing, webhook), ({ loaded }) => Struct.omit(loaded, ["version"]))
+            decide: ({ outgoing, webhook }, context) => retry(outgoing, webhook, context)
           }, respond)
         }
       )

@@ -25,6 +25,7 @@ import {
   type CreateWebhook,
   type TooManySecrets,
   type TooManyWebhooks,
+  toWebhook,
   type UpdateWebhook,
   type Webhook,
   type WebhookDisabled,
@@ -33,7 +34,7 @@ import {
   type WebhookRow,
   WebhookUrlRejected
 } from "./Webhook.ts"
-import { create, current, disable, orNotFound, rotate, update, withSecret } from "./WebhookDecisions.ts"
+import { create, disable, orNotFound, rotate, update, withSecret } from "./WebhookDecisions.ts"
 import { sealRotated, secretContext } from "./WebhookSecrets.ts"
 import { newSecret } from "./WebhookSignature.ts"
 import { AllowedAddresses } from "./WebhookTransport.ts"
@@ -137,8 +138,7 @@ const makeUpdate = Effect.gen(function*() {
         Result.flatMap(orNotFound(row), (webhook) => {
           const includes = set.include_resource ?? webhook.include_resource
           return Result.flatMap(includes ? mayRead : Result.void, () => update(webhook, set))
-        }),
-      current
+        })
     }, respond)
   })
 })
@@ -221,7 +221,9 @@ export class Webhooks extends Context.Service<Webhooks, {
 
       const get = operation("webhooks.get")(function*(id: WebhookId) {
         const { organization_id } = yield* CurrentActor
-        return yield* Effect.flatMap(store.find(organization_id, id), (row) => Effect.fromResult(current(row)))
+        return toWebhook(
+          yield* Effect.flatMap(store.find(organization_id, id), (row) => Effect.fromResult(orNotFound(row)))
+        )
       })
 
       const disableWebhook = operation("webhooks.disable")(
@@ -233,8 +235,7 @@ export class Webhooks extends Context.Service<Webhooks, {
               Result.map(orNotFound(row), (webhook) => {
                 const health = Struct.pick(webhook, ["consecutive_failures", "first_failure_at"])
                 return disable(webhook, health, context.now, "request", context)
-              }),
-            current
+              })
           }, respond)
         }
       )

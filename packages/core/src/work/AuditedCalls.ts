@@ -11,9 +11,6 @@ export interface Call {
   readonly name: AuditedOperation
   readonly actor: Actor
   readonly request_id: string | null
-  /** Whether the operation has `current`. */
-  readonly has_current: boolean
-  readonly is_quiet: boolean
 }
 
 /** A result that names its resource. */
@@ -33,14 +30,13 @@ export type MakeRecords<A, Returned> = (
   context: Changes.DecisionContext
 ) => Effect.Effect<Recorded<Returned>>
 
-/** Returns the audit record of a call. A call that changes nothing has none if it is quiet, or an operator's. */
+/** Returns the audit record of a call. A call that changes nothing has none if it is an operator's, or shows no resource. */
 const auditOf = (
-  { actor, is_quiet, name, request_id }: Call,
+  { actor, name, request_id }: Call,
   { changes, result }: Changes.Decision<Resource>,
   context: Changes.DecisionContext
 ): Recorded<unknown>["records"] =>
-  // Audited even without changes, because the response shows the resource to a key that may lack the scope to read it.
-  Changes.isWithoutEffect(changes) && (actor.key_id === undefined || is_quiet)
+  Changes.isWithoutEffect(changes) && (actor.key_id === undefined || rulesOf(name).audited === "changes")
     ? Changes.none
     : { audit: Audit.make(name, result.id, actor, request_id, context) }
 
@@ -59,10 +55,8 @@ export const makeReturnResponse = Effect.map(RecordedResponses.make, (responses)
   ) {
     const returned = yield* encode(decision.result)
     const audit = auditOf(call, decision, context)
-    const isUnchanged = Changes.isWithoutEffect(decision.changes)
-    if (record === null || record.is_retry || (call.is_quiet && isUnchanged)) return { returned, records: audit }
-    const stored = call.has_current && isUnchanged ? null : returned
-    const response = yield* responses.toRecord(call.actor.organization_id, record, stored, {
+    if (record === null) return { returned, records: audit }
+    const response = yield* responses.toRecord(call.actor.organization_id, record, returned, {
       is_secret: rulesOf(call.name).is_secret,
       created_at: context.now
     })

@@ -110,7 +110,7 @@ export interface RecordedResponse {
   readonly key: string
   /** The digest of the request that the key was first used for. */
   readonly fingerprint: string
-  /** The status of the response; null, like the body, of a write that changed nothing, and of an upsert that has begun. */
+  /** The status of the response; null, like the body, for a request of several commits that has begun (`IdempotentParts.ts`). */
   readonly status: number | null
   readonly body: Uint8Array | null
   /** Whether the bytes are encrypted. */

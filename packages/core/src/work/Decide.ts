@@ -31,13 +31,6 @@ export interface LoadAndDecide<Loaded, A, Rejection, R> {
   /** The load of the first attempt, if the caller has loaded some of it before. Default: `load`. */
   readonly firstLoad?: Effect.Effect<Loaded, never, R>
   readonly decide: (loaded: Loaded, context: DecisionContext) => Result.Result<Changes.Decision<A>, Rejection>
-  /**
-   * Returns the resource as it was loaded. Every operation that may change nothing has it: the response to such a call is
-   * not stored, and its retry returns the resource.
-   */
-  readonly current?: (loaded: Loaded) => Result.Result<A, Rejection>
-  /** Whether a call that changes nothing leaves no record at all, because its result shows no resource. */
-  readonly is_quiet?: true
 }
 
 /** An operation of an actor that writes. */
@@ -54,17 +47,6 @@ export interface Write<Input extends ReadonlyArray<unknown>, Result, Rejection> 
 /** Returns the result itself and no records, for an operation that no actor requested. */
 const withoutRecords = <A>({ result }: Changes.Decision<A>) =>
   Effect.succeed({ returned: result, records: Changes.none })
-
-/** Returns the operation that returns the resource as it was loaded. */
-const rereading = <Loaded, A, Rejection, R>(
-  { current, load }: LoadAndDecide<Loaded, A, Rejection, R>
-): LoadAndDecide<Loaded, A, Rejection, R> => ({
-  load,
-  decide: (loaded) => {
-    if (current === undefined) throw new Error("An operation without `current` has a record without a response.")
-    return Result.map(current(loaded), (result) => ({ result, changes: Changes.none }))
-  }
-})
 
 /** Returns the kinds of work that the changes make available to workers. */
 const kindsOf = ({ enqueue = [], raise = [], throttle = [] }: Changes.Changes): ReadonlySet<WorkKind> => {
@@ -124,7 +106,7 @@ const makeLoadDecideCommit = Effect.gen(function*() {
     const decision = yield* Effect.fromResult(decide(loaded, context))
     const { records, returned } = yield* makeRecords(decision, context)
     const changes = yield* withinBudget(organization_id, { ...decision.changes, ...records })
-    const failure = Changes.isNone(changes) ? null : yield* commitAndCount(organization_id, changes)
+    const failure = Changes.isWithoutEffect(changes) ? null : yield* commitAndCount(organization_id, changes)
     return { returned, changes, failure }
   })
 
@@ -197,13 +179,11 @@ export class Decide extends Context.Service<Decide, {
         respond?: Respond<A, Out>
       ) {
         const actor = yield* CurrentActor
-        const { current, is_quiet = false } = operation
-        const call: Call = { name, actor, request_id: yield* RequestId, has_current: current !== undefined, is_quiet }
+        const call: Call = { name, actor, request_id: yield* RequestId }
         const makeRecords: MakeRecords<A, A | Out> = respond === undefined
           ? returnResult(call)
           : returnResponse(call, respond)
-        const toRun = respond?.record?.is_retry === true ? rereading(operation) : operation
-        const returned = yield* runWith(actor.organization_id, toRun, makeRecords)
+        const returned = yield* runWith(actor.organization_id, operation, makeRecords)
         // Without `respond`, `Out` is the type of the result.
         return returned as Out
       })

@@ -8,19 +8,19 @@
  */
 import { Cause, Context, DateTime, Effect, Layer, Option, Schema } from "effect"
 import { CurrentActor } from "../kernel/Actor.ts"
-import type { OrganizationId } from "../kernel/Ids.ts"
+import { type OrganizationId, uuidOf } from "../kernel/Ids.ts"
 import { purgeOlderThan } from "../kernel/Purges.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
 import { traced } from "../kernel/Traces.ts"
 import type { RecordedResponse } from "./Changes.ts"
-import { Commit, Unconfirmed } from "./Commit.ts"
+import { Commit, KeyUsed, Unconfirmed } from "./Commit.ts"
 import * as RecordedResponses from "./RecordedResponses.ts"
 import {
   type EncodedResponse,
   IdempotencyKey,
   type KeyedRequest,
-  record_age_max,
-  type Recording
+  part_prefix,
+  record_age_max
 } from "./RecordedResponses.ts"
 import { type StorageExhausted, StorageUse, storedBy } from "./StorageUse.ts"
 
@@ -30,7 +30,6 @@ export {
   key_pattern,
   type KeyedRequest,
   part_prefix,
-  type Recording,
   type Respond
 } from "./RecordedResponses.ts"
 
@@ -50,7 +49,7 @@ export interface KeyedResponse extends EncodedResponse {
 interface KeyUse<E, R> {
   readonly organization_id: OrganizationId
   readonly request: KeyedRequest
-  readonly work: (recording: Recording) => Effect.Effect<EncodedResponse, E, R>
+  readonly work: (request: KeyedRequest) => Effect.Effect<EncodedResponse, E, R>
 }
 
 // -------------------------------------------------------------- errors
@@ -87,8 +86,21 @@ const firstResponse = ({ request_id }: KeyedRequest, response: EncodedResponse):
   replayed: false
 })
 
-/** Returns whether it is not known if an operation took effect. */
-const isUnconfirmed = <E>(cause: Cause.Cause<E>): boolean => Cause.squash(cause) instanceof Unconfirmed
+/** Returns the request of a part (`IdempotentParts.ts`). */
+export const partOf = (organization_id: OrganizationId, request: KeyedRequest, part: string): KeyedRequest => ({
+  ...request,
+  // Made here, and not given by a client.
+  key: `${part_prefix}${uuidOf(organization_id, canonicalJson([request.key, part]))}` as IdempotencyKey
+})
+
+/** The part whose record has the response of the whole request. */
+export const response_part = "end"
+
+/** Returns whether an operation may have taken effect, in this call or in another one with its key. */
+const isUnresolved = <E>(cause: Cause.Cause<E>): boolean => {
+  const error = Cause.squash(cause)
+  return error instanceof Unconfirmed || error instanceof KeyUsed
+}
 
 // ---------------------------------------------------------------- port
 
@@ -117,32 +129,33 @@ export const makeRecords = Effect.gen(function*() {
   const storage = yield* StorageUse
   const store = yield* IdempotencyStore
 
-  /** Returns the record of the key, if there is one, with its response. */
-  const find = Effect.fnUntraced(
-    function*(organization_id: OrganizationId, { fingerprint, key }: KeyedRequest) {
-      const found = yield* store.find(organization_id, key)
-      if (Option.isNone(found)) return Option.none()
-      if (found.value.fingerprint !== fingerprint) return yield* new IdempotencyConflict()
+  /** Returns the record of the key, if there is one. */
+  const find = Effect.fnUntraced(function*(organization_id: OrganizationId, { fingerprint, key }: KeyedRequest) {
+    const found = yield* store.find(organization_id, key)
+    return Option.isSome(found) && found.value.fingerprint !== fingerprint ? yield* new IdempotencyConflict() : found
+  })
+
+  /** Replays the record of the key, if there is one. A request of several commits has none until it has ended. */
+  const replay: (
+    organization_id: OrganizationId,
+    request: KeyedRequest
+  ) => Effect.Effect<Option.Option<KeyedResponse>, IdempotencyConflict> = Effect.fnUntraced(
+    function*(organization_id: OrganizationId, request: KeyedRequest) {
+      const found = yield* find(organization_id, request)
+      if (Option.isNone(found)) return Option.none<KeyedResponse>()
       const { body, request_id, sealed, status } = found.value
-      const response: EncodedResponse | null = body === null || status === null
-        ? null
-        : { status, body: yield* responses.open(organization_id, key, { body, sealed }) }
-      return Option.some({ request_id, response })
+      if (body === null || status === null) {
+        const ended = yield* replay(organization_id, partOf(organization_id, request, response_part))
+        return Option.map(ended, (response) => ({ ...response, request_id }))
+      }
+      const opened = yield* responses.open(organization_id, request.key, { body, sealed })
+      return Option.some<KeyedResponse>({ status, body: opened, request_id, replayed: true })
     }
   )
 
-  /** Replays the record of the key, if there is one. */
-  const replay = Effect.fnUntraced(function*<E, R>({ organization_id, request, work }: KeyUse<E, R>) {
-    const found = yield* find(organization_id, request)
-    if (Option.isNone(found)) return Option.none<KeyedResponse>()
-    const { request_id, response } = found.value
-    const repeated = response ?? (yield* work({ ...request, is_retry: true }))
-    return Option.some<KeyedResponse>({ ...repeated, request_id, replayed: true })
-  })
-
   /** Replays the record of the key, or fails if there is none. */
-  const replayOrFail = <E, R, E2>(use: KeyUse<E, R>, error: () => E2) =>
-    Effect.flatMap(replay(use), (replayed) => Effect.fromOption(replayed, error))
+  const replayOrFail = <E>(organization_id: OrganizationId, request: KeyedRequest, error: () => E) =>
+    Effect.flatMap(replay(organization_id, request), (replayed) => Effect.fromOption(replayed, error))
 
   /** Commits a record alone, without a secret. */
   const commitRecord = Effect.fnUntraced(
@@ -157,40 +170,46 @@ export const makeRecords = Effect.gen(function*() {
   )
 
   /** Commits the record of a response alone, or replays the record if the key has one by now. */
-  const commitResponse = <E, R>(use: KeyUse<E, R>, response: EncodedResponse) =>
-    Effect.matchEffect(commitRecord(use.organization_id, use.request, response), {
-      onFailure: () => replayOrFail(use, () => new RequestProcessing()),
-      onSuccess: () => Effect.succeed(firstResponse(use.request, response))
+  const commitResponse = (organization_id: OrganizationId, request: KeyedRequest, response: EncodedResponse) =>
+    Effect.matchEffect(commitRecord(organization_id, request, response), {
+      onFailure: () => replayOrFail(organization_id, request, () => new RequestProcessing()),
+      onSuccess: () => Effect.succeed(firstResponse(request, response))
     })
 
   /** Replays the record of the key, or commits that of a rejection, which contains no secret. */
-  const reject = Effect.fnUntraced(function*<E, R>(use: KeyUse<E, R>, response: EncodedResponse) {
-    const replayed = yield* replay(use)
-    return Option.isSome(replayed) ? replayed.value : yield* commitResponse(use, response)
-  })
+  const reject = Effect.fnUntraced(
+    function*(organization_id: OrganizationId, request: KeyedRequest, response: EncodedResponse) {
+      const replayed = yield* replay(organization_id, request)
+      return Option.isSome(replayed) ? replayed.value : yield* commitResponse(organization_id, request, response)
+    }
+  )
 
   /** After a failure: replays the record of this request's commit if its outcome was unknown, or of another request's. */
-  const recover = Effect.fnUntraced(function*<E, R>(
-    use: KeyUse<E, R>,
+  const recover = Effect.fnUntraced(function*<E>(
+    organization_id: OrganizationId,
+    request: KeyedRequest,
     cause: Cause.Cause<E | IdempotencyConflict | RequestProcessing>
   ) {
-    const replayed = yield* replay(use)
+    const replayed = yield* replay(organization_id, request)
     if (Option.isSome(replayed)) return replayed.value
-    return yield* isUnconfirmed(cause) ? new RequestProcessing() : Effect.failCause(cause)
+    return yield* isUnresolved(cause) ? new RequestProcessing() : Effect.failCause(cause)
   })
 
   /** Runs the operation, which commits the record of its success. */
-  const run = <E, R>(use: KeyUse<E, R>) =>
+  const run = <E, R>({ organization_id, request, work }: KeyUse<E, R>) =>
     Effect.flatMap(
-      use.work({ ...use.request, is_retry: false }),
+      work(request),
       (response): Effect.Effect<KeyedResponse, E | IdempotencyConflict | RequestProcessing, R> =>
-        response.status >= 400 ? reject(use, response) : Effect.succeed(firstResponse(use.request, response))
+        response.status >= 400
+          ? reject(organization_id, request, response)
+          : Effect.succeed(firstResponse(request, response))
     )
 
   /** Runs the operation at most once for the key. */
-  const runOnce = <E, R>(use: KeyUse<E, R>) => Effect.catchCause(run(use), (cause) => recover(use, cause))
+  const runOnce = <E, R>(use: KeyUse<E, R>) =>
+    Effect.catchCause(run(use), (cause) => recover(use.organization_id, use.request, cause))
 
-  return { commitRecord, commitResponse, find, recover, replayOrFail, runOnce }
+  return { commitRecord, commitResponse, find, runOnce }
 })
 
 /** Runs keyed requests at most once, and replays their responses. */
@@ -200,19 +219,18 @@ export class Idempotency extends Context.Service<Idempotency, {
    *
    * **Details**
    *
-   * `work` runs one operation, to which it passes the given `Recording`: the record
-   * commits together with the operation's changes. The key is not looked up first. If
-   * `work` fails or responds with 400 or above, the key is looked up, and its
+   * `work` runs one operation, to which it passes the request: the record
+   * commits together with the operation's changes, or alone if there are none. The key
+   * is not looked up first. If `work` fails or responds with 400 or above, the key is looked up, and its
    * record is replayed if there is one. Otherwise a response of 400 or above
    * commits its record alone. A typed failure or a defect leaves no record, so a
-   * retry with the key runs `work` again. The record of a request that changed
-   * nothing has no response: its replay is `work` with `is_retry`. Where the
-   * organization has used up its storage budget, only records are replayed. `work` is not interrupted when the
-   * client disconnects: the retry gets the recorded response.
+   * retry with the key runs `work` again. Where the
+   * organization has used up its storage budget, only keys that have a record are accepted. `work` is not interrupted
+   * when the client disconnects: the retry gets the recorded response.
    */
   readonly once: <E, R>(
     request: KeyedRequest,
-    work: (recording: Recording) => Effect.Effect<EncodedResponse, E, R>
+    work: (request: KeyedRequest) => Effect.Effect<EncodedResponse, E, R>
   ) => Effect.Effect<KeyedResponse, E | IdempotencyConflict | RequestProcessing | StorageExhausted, R | CurrentActor>
   /** Deletes one batch of records older than 72 hours, and returns their number. */
   readonly purge: Effect.Effect<number>
@@ -220,21 +238,22 @@ export class Idempotency extends Context.Service<Idempotency, {
   static readonly layer = Layer.effect(
     Idempotency,
     Effect.gen(function*() {
-      const { replayOrFail, runOnce } = yield* makeRecords
+      const { find, runOnce } = yield* makeRecords
       const store = yield* IdempotencyStore
       const storage = yield* StorageUse
 
       const once = traced("Idempotency.once")(function*<E, R>(
         request: KeyedRequest,
-        work: (recording: Recording) => Effect.Effect<EncodedResponse, E, R>
+        work: (request: KeyedRequest) => Effect.Effect<EncodedResponse, E, R>
       ) {
         const { organization_id } = yield* CurrentActor
-        const use = { organization_id, request, work }
-        return yield* Effect.matchEffect(storage.require(organization_id), {
-          // Without storage for another record, a retry still gets its response.
-          onFailure: (exhausted) => replayOrFail(use, () => exhausted),
-          onSuccess: () => runOnce(use)
-        })
+        yield* Effect.catch(
+          storage.require(organization_id),
+          // Without storage for another record, a request that has one still gets its response.
+          (exhausted) =>
+            Effect.flatMap(find(organization_id, request), (found) => Effect.fromOption(found, () => exhausted))
+        )
+        return yield* runOnce({ organization_id, request, work })
       }, Effect.uninterruptible)
 
       return Idempotency.of({ once, purge: purgeOlderThan(record_age_max, store.purge) })

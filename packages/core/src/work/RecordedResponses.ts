@@ -32,18 +32,12 @@ export interface KeyedRequest {
   readonly request_id: string
 }
 
-/** How an operation runs under an idempotency key. */
-export interface Recording extends KeyedRequest {
-  /** True if the key has a record without a response: the retry returns the current resource, or finishes the upsert. */
-  readonly is_retry: boolean
-}
-
 /** How the result of an operation becomes the response to a request. */
 export interface Respond<in Result, out Out> {
   /** Encodes the result, once for each attempt to commit. */
   readonly encode: (result: Result) => Effect.Effect<EncodedResponse & Out>
   /** Null for a request without an idempotency key. */
-  readonly record: Recording | null
+  readonly record: KeyedRequest | null
 }
 
 /** The age after which a record may be deleted. The contract promises 24 hours. */
@@ -60,7 +54,7 @@ export const make = Effect.gen(function*() {
   const secrets = yield* Secrets
 
   return {
-    /** Makes the record of a response; null for a request that changed nothing. The record of a secret is encrypted. */
+    /** Makes the record of a response; null for a request of several commits that has begun. The record of a secret is encrypted. */
     toRecord: Effect.fnUntraced(function*(
       organization_id: OrganizationId,
       { fingerprint, key, request_id }: KeyedRequest,

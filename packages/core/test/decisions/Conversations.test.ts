@@ -1,7 +1,6 @@
 import { assert, it } from "@effect/vitest"
-import * as Changes from "@messaging-crm/core/Changes"
 import { ContactRows } from "@messaging-crm/core/Contacts"
-import { assign, AssignConversation } from "@messaging-crm/core/Conversations"
+import { assign, AssignConversation, ConversationRows } from "@messaging-crm/core/Conversations"
 import { MemberId } from "@messaging-crm/core/Ids"
 import { Option, Result } from "effect"
 import { ada, after, contact, context, conversation, id, rejection } from "./Fixtures.ts"
@@ -18,7 +17,7 @@ it("a conversation can be assigned again to its member who has left, and to no o
       AssignConversation.make({ assigned_user_id: ada.id }),
       context()
     )
-  assert.deepStrictEqual(Result.getOrThrow(assigned(ada.id)).changes, Changes.none)
+  assert.deepStrictEqual(Result.getOrThrow(assigned(ada.id)).changes, ConversationRows.expect(conversation))
   assert.strictEqual(rejection(assigned(MemberId.make(id(6)))), "ReferenceUnknown")
 })
 

@@ -1,6 +1,6 @@
 /** The steps of inbound messages. */
 import type { Evidence } from "../Evidence.ts"
-import { type ObjectStep, singleStep, stepsOn } from "./ObjectSteps.ts"
+import { type ObjectStep, stepsOn } from "./ObjectSteps.ts"
 import type { Relations } from "./Relations.ts"
 
 /** Returns a step for each inbound message, which opens its conversation at some time after the network reported it. */
@@ -8,8 +8,8 @@ export const inboundSteps = (
   { history: { inbound }, observations }: Evidence,
   { conversations }: Relations
 ): ReadonlyArray<ObjectStep> => {
-  const opening = (started_at: number) =>
-    singleStep({ call: null, name: "open", body: null, outcome: null }, { started_at, ended_at: null })
+  const action = { call: null, name: "open", body: null, outcome: null } as const
+  const opening = (started_at: number) => ({ started_at, ended_at: null, action })
   const reported = new Set<unknown>()
   const ofClients = inbound.flatMap(({ channel_id, from, provider_message_id, started_at }) => {
     if (reported.has(provider_message_id)) return []

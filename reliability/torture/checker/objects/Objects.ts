@@ -9,7 +9,6 @@ import { search, type SearchResult, type Specification, type Step } from "./Line
 import type { Action } from "./Outcomes.ts"
 import { readSteps } from "./ReadSteps.ts"
 import { relationsOf } from "./Relations.ts"
-import { type RepeatableAction, type RepeatableStep, withRepeats } from "./Repeats.ts"
 import { webhook } from "./WebhookSpecification.ts"
 import { writeSteps } from "./WriteSteps.ts"
 
@@ -31,10 +30,9 @@ export interface ObjectTrace<Action> {
   readonly viewOf: (action: Action) => { readonly call: number | null; readonly shown: unknown }
 }
 
-const searching = <State>(specification: Specification<State, Action>) => {
-  const repeatable = withRepeats(specification)
-  return (steps: ReadonlyArray<RepeatableStep>, budget?: number) => search(repeatable, steps, budget)
-}
+const searching =
+  <State>(specification: Specification<State, Action>) => (steps: ReadonlyArray<Step<Action>>, budget?: number) =>
+    search(specification, steps, budget)
 
 const searches = {
   contacts: (isCreated: boolean) => searching<ContactState>(contact(isCreated ? "absent" : "unknown")),
@@ -51,7 +49,7 @@ const createdBy = (evidence: Evidence, request: Request): ReadonlyArray<string> 
 }
 
 /** Returns every object with the steps on it. */
-export const objectsOf = (evidence: Evidence): ReadonlyArray<ObjectTrace<RepeatableAction>> => {
+export const objectsOf = (evidence: Evidence): ReadonlyArray<ObjectTrace<Action>> => {
   const { requests } = evidence
   const relations = relationsOf(evidence)
   const created = new Set(requests.flatMap((request) => createdBy(evidence, request)))

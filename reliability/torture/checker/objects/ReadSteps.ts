@@ -2,7 +2,7 @@
 import { textOf } from "../../Responses.ts"
 import type { Evidence } from "../Evidence.ts"
 import { isCompleted } from "../Requests.ts"
-import { idIn, kinds, type ObjectStep, readStep, singleStep, stepsOn } from "./ObjectSteps.ts"
+import { idIn, kinds, type ObjectStep, readStep, stepsOn } from "./ObjectSteps.ts"
 import { successfulRead } from "./Outcomes.ts"
 
 /** Returns a step for each response that shows an object, and for each 404 of a read. */
@@ -12,7 +12,7 @@ export const readSteps = ({ history: { calls }, observations, requests }: Eviden
     observations[kind].flatMap(({ call, resource, ...span }) => {
       if (call !== null && writes.has(call)) return []
       const action = { call, name: "read", body: null, outcome: successfulRead(resource) } as const
-      return stepsOn(kind, textOf(resource, "id"), singleStep(action, span))
+      return stepsOn(kind, textOf(resource, "id"), { ...span, action })
     })
   )
   const missing = calls.filter(isCompleted).flatMap((call) => {

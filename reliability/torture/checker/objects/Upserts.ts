@@ -2,8 +2,9 @@
 import { listOf, textOf } from "../../Responses.ts"
 import type { Evidence } from "../Evidence.ts"
 import { phoneOf, type Request, spanOf } from "../Requests.ts"
-import { singleStep, successOf } from "./ObjectSteps.ts"
-import type { RepeatableStep } from "./Repeats.ts"
+import type { Step } from "./Linearizability.ts"
+import { successOf } from "./ObjectSteps.ts"
+import type { Action } from "./Outcomes.ts"
 
 /** Returns the contacts that ever had the value of an upsert's match. */
 const matchingContacts = ({ observations }: Evidence, match: string, given: unknown): ReadonlySet<string> => {
@@ -21,7 +22,7 @@ const matchingContacts = ({ observations }: Evidence, match: string, given: unkn
 export const upsertSteps = (
   evidence: Evidence,
   request: Request
-): ReadonlyArray<readonly [contact_id: string, step: RepeatableStep]> => {
+): ReadonlyArray<readonly [contact_id: string, step: Step<Action>]> => {
   const { attempts, call: { index, request: { body } }, outcomes: [first] } = request
   const span = spanOf(request)
   if (span === null) return []
@@ -32,14 +33,14 @@ export const upsertSteps = (
     const { external_id: _external_id, ...fields } = given
     const action = { call: index, body: fields, outcome: successOf(first?.response) }
     if (first === undefined) {
-      const step = singleStep({ ...action, name: "upsert" }, { started_at, ended_at: null })
+      const step: Step<Action> = { started_at, ended_at: null, action: { ...action, name: "upsert" } }
       const contacts = matchingContacts(evidence, textOf(body, "match") ?? "", given)
       return Array.from(contacts, (contact_id) => [contact_id, step] as const)
     }
     const { contact_id, outcome } = results[position] ?? {}
     const name = outcome === "created" ? "contacts.create" : "upsert"
     return typeof contact_id === "string"
-      ? [[contact_id, singleStep({ ...action, name }, { ...span, started_at })] as const]
+      ? [[contact_id, { ...span, started_at, action: { ...action, name } }] as const]
       : []
   })
 }

@@ -7,14 +7,12 @@ import {
   idIn,
   type ObjectKind,
   type ObjectStep,
-  readStep,
   rejectableSteps,
   sideEffectSteps,
   stepsOf,
   stepsOn
 } from "./ObjectSteps.ts"
 import type { Relations } from "./Relations.ts"
-import type { RepeatableStep } from "./Repeats.ts"
 import { upsertSteps } from "./Upserts.ts"
 
 /** Returns the steps of a request that creates an object. */
@@ -22,14 +20,6 @@ const creationSteps = (evidence: Evidence, kind: ObjectKind, request: Request): 
   const [first] = request.outcomes
   if (first !== undefined && first.response.status >= 400) return []
   return stepsOn(kind, createdId(evidence, request), ...stepsOf(request))
-}
-
-/** An update without a field changes nothing, so each of its responses is a read. */
-const updateSteps = (request: Request): ReadonlyArray<RepeatableStep> => {
-  const { call: { operation, request: { body } }, outcomes } = request
-  return operation === "contacts.update" && Object.keys(body ?? {}).length === 0
-    ? outcomes.map(readStep)
-    : stepsOf(request)
 }
 
 /** Returns the steps of an assignment of a conversation, which can also set the owner of its contact. */
@@ -59,7 +49,7 @@ export const writeSteps = (evidence: Evidence, relations: Relations, request: Re
       return creationSteps(evidence, "contacts", request)
     case "contacts.update":
     case "contacts.add_note":
-      return stepsOn("contacts", idIn(path), ...updateSteps(request))
+      return stepsOn("contacts", idIn(path), ...stepsOf(request))
     case "contacts.upsert":
       return upsertSteps(evidence, request).flatMap(([id, step]) => stepsOn("contacts", id, step))
     case "conversations.assign":

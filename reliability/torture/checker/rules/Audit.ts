@@ -3,7 +3,7 @@ import { rulesOf } from "@messaging-crm/core/Operations"
 import type { Resource, Violation } from "../../History.ts"
 import { isSuccess, listOf, textOf } from "../../Responses.ts"
 import type { Evidence } from "../Evidence.ts"
-import { canChangeNothing, type Request } from "../Requests.ts"
+import type { Request } from "../Requests.ts"
 
 /** The minimum and the maximum number of records of a request. */
 interface Bounds {
@@ -13,8 +13,7 @@ interface Bounds {
 
 const boundsOf = (request: Request): Bounds => {
   const { attempts, call, outcomes: [first] } = request
-  const given = call.operation === "contacts.upsert" ? listOf(call.request.body, "contacts").length : 1
-  const most = canChangeNothing(request) ? attempts.length : given
+  const most = call.operation === "contacts.upsert" ? listOf(call.request.body, "contacts").length : 1
   if (first === undefined) return { least: 0, most: attempts.length === 0 ? 0 : most }
   if (!isSuccess(first.response)) return { least: 0, most: 0 }
   if (call.operation !== "contacts.upsert") return { least: 1, most }
@@ -25,7 +24,7 @@ const boundsOf = (request: Request): Bounds => {
 
 const checkRequest = (request: Request, byRequest: ReadonlyMap<string | null, ReadonlyArray<Resource>>) => {
   const { attempts, call, outcomes } = request
-  if (call.request.method === "COMMAND" || !rulesOf(call.operation).is_audited) return []
+  if (call.request.method === "COMMAND" || rulesOf(call.operation).audited === null) return []
   const records = attempts.flatMap(({ request: { request_id } }) => byRequest.get(request_id) ?? [])
   const { least, most } = boundsOf(request)
   const calls = outcomes.length === 0 ? [call.index] : outcomes.slice(0, 1).map(({ index }) => index)

@@ -2,14 +2,7 @@
 import type { Violation } from "../../History.ts"
 import { codeOf } from "../../Responses.ts"
 import type { Evidence } from "../Evidence.ts"
-import {
-  attemptResultOf,
-  canChangeNothing,
-  type CompletedCall,
-  isCompleted,
-  isSameRequest,
-  type Request
-} from "../Requests.ts"
+import { attemptResultOf, type CompletedCall, isCompleted, isSameRequest, type Request } from "../Requests.ts"
 
 const indexes = (calls: ReadonlyArray<CompletedCall>): ReadonlyArray<number> => calls.map(({ index }) => index)
 
@@ -24,7 +17,7 @@ const checkResponses = (request: Request): ReadonlyArray<Violation> => {
     original_request_id !== null && !known.has(original_request_id)
   )
   return [
-    different.length === 0 || canChangeNothing(request) ? [] : {
+    different.length === 0 ? [] : {
       rule: "Every retry of a request gets the same bytes (contract §5.5).",
       detail: `${operation} with the key ${idempotency_key} returned ${first?.response.text} and with ${
         different[0]?.response.text
