@@ -109,9 +109,56 @@ describe("a template", () => {
     }
     const values = [header(files.IMAGE), amounts, { ...button(), sub_type: "url" as const }]
     // A network can add kinds of any name.
-    for (const type of ["OTP", "constructor"]) {
+    for (const type of ["VOICE_CALL", "constructor"]) {
       assert.strictEqual(rendered(rich(type), values), "12.50 € on 20 November")
       assert.strictEqual(rejection(rich(type, type), values), "TemplateValuesMismatch")
+    }
+  })
+
+  const login = (
+    buttons: ReadonlyArray<string>,
+    text: string | null = "*{{1}}* is your code.",
+    url: string | null = null
+  ) =>
+    template({
+      category: "AUTHENTICATION",
+      components: [
+        { type: "BODY", text, format: null, buttons: null },
+        { type: "BUTTONS", text: null, format: null, buttons: buttons.map((type) => ({ type, text: "Copy", url })) }
+      ]
+    })
+  const codeButton = (text: string, sub_type: "copy_code" | "url" | "URL" = "url") =>
+    ({ type: "button", sub_type, index: 0, parameters: [{ type: "text", text }] }) as const
+  const link_with_code = "https://www.whatsapp.com/otp/code/?otp_type=COPY_CODE&code=otp{{1}}"
+
+  it("accepts the code of an authentication template in the body and, as a url, in the button", () => {
+    // The network lists the button by either type.
+    for (const one of [login(["OTP"]), login(["URL"], undefined, link_with_code)]) {
+      for (const sub_type of ["url", "URL"] as const) {
+        const values = [...body("123456"), codeButton("123456", sub_type)]
+        assert.strictEqual(rendered(one, values), "*123456* is your code.")
+        assert.deepStrictEqual(sent(one, values), values)
+      }
+    }
+    assert.strictEqual(rendered(login(["OTP"], null), [...body("123456"), codeButton("123456")]), "123456")
+  })
+
+  it("rejects an authentication template without its code, or with two different ones", () => {
+    for (const one of [login(["OTP"]), login(["OTP"], null), login(["URL"], undefined, link_with_code)]) {
+      for (
+        const values of [
+          [],
+          body("123456"),
+          [codeButton("123456")],
+          [...body("123456"), { ...codeButton(""), parameters: [] }],
+          [...body("123456"), { ...codeButton(""), parameters: [payload] }],
+          [...body("123456"), codeButton("654321")],
+          [...body("123456"), codeButton("123456", "copy_code")],
+          [...body("123456"), { ...codeButton("123456"), index: 1 }]
+        ]
+      ) {
+        assert.strictEqual(rejection(one, values), "TemplateValuesMismatch", JSON.stringify(values))
+      }
     }
   })
 

@@ -11,7 +11,12 @@ const Template = Schema.Struct({
   name: Schema.String,
   language: Schema.Struct({ code: Schema.String }),
   components: Schema.optionalKey(Schema.Array(
-    Schema.Struct({ type: Schema.String, parameters: Schema.optionalKey(Parameters) })
+    Schema.Struct({
+      type: Schema.String,
+      sub_type: optionalText,
+      index: Schema.optionalKey(Schema.Union([Schema.String, Schema.Int])),
+      parameters: Schema.optionalKey(Parameters)
+    })
   ))
 })
 
@@ -69,6 +74,7 @@ const faultInText = (text: string | undefined, max: number, count = countCharact
 }
 
 interface FakeComponent {
+  readonly buttons?: ReadonlyArray<{ readonly type?: unknown; readonly url?: unknown }>
   readonly type?: unknown
   readonly format?: unknown
   readonly text?: unknown
@@ -80,6 +86,31 @@ const componentOf = ({ components }: FakeTemplate, type: string): FakeComponent 
 /** Returns how many different placeholders the body of a template has. */
 const placeholdersOf = (template: FakeTemplate): number =>
   new Set(String(componentOf(template, "BODY")?.text ?? "").match(/\{\{\w+\}\}/g)).size
+
+type Components = NonNullable<typeof Template.Type["components"]>
+
+/** Returns whether a button needs a parameter: it opens a link with a placeholder, or contains a one-time code. */
+const needsParameter = ({ type, url }: NonNullable<FakeComponent["buttons"]>[number]): boolean =>
+  type === "OTP" || (type === "URL" && /\{\{\w+\}\}/.test(String(url)))
+
+/** Returns what is wrong with the buttons: a parameter is missing, or a one-time code is not that of the body. */
+const faultInButtons = (template: FakeTemplate, components: Components): Fault | null => {
+  const body = components.find(({ type }) => type.toLowerCase() === "body")
+  for (const [index, button] of (componentOf(template, "BUTTONS")?.buttons ?? []).entries()) {
+    if (!needsParameter(button)) continue
+    const given = components.find((component) =>
+      component.type.toLowerCase() === "button" && component.sub_type === "url" && Number(component.index) === index
+    )
+    if (given?.parameters?.length !== 1) {
+      return new Fault({ code: 131008, details: `The button at index ${index} of type Url requires a parameter.` })
+    }
+    const isOther = JSON.stringify(given.parameters) !== JSON.stringify(body?.parameters)
+    if (template["category"] === "AUTHENTICATION" && isOther) {
+      return new Fault({ code: 132012, details: `The button at index ${index} has another code than the body.` })
+    }
+  }
+  return null
+}
 
 const Link = Schema.Struct({ link: Schema.String.check(Schema.isPattern(/^https:\/\//)) })
 const Fallback = Schema.Struct({ fallback_value: Schema.String })
@@ -141,7 +172,7 @@ const faultInTemplate = (
   const body = given.components?.find(({ type }) => type.toLowerCase() === "body")
   const [count, expected] = [body?.parameters?.length ?? 0, placeholdersOf(template)]
   return count === expected
-    ? null
+    ? faultInButtons(template, given.components ?? [])
     : new Fault({ code: 132000, details: `The body has ${count} parameters, not ${expected}.` })
 }
 

@@ -81,8 +81,12 @@ const headerOf = ({ format, text }: TemplateComponent, is_named: boolean): Part 
     : { source: null, types: [file], count_range: [1, 1], is_named: false }
 }
 
-const bodyOf = ({ text }: TemplateComponent, is_named: boolean): Part => ({
-  source: text,
+const buttonsOf = ({ components }: Template): ReadonlyArray<TemplateButton> =>
+  components.flatMap(({ buttons }) => buttons ?? [])
+
+/** Returns the body. The network can omit the text of a body that only contains a one-time code. */
+const bodyOf = ({ text }: TemplateComponent, template: Template, is_named: boolean): Part => ({
+  source: text === null && buttonsOf(template).some(({ type }) => type === "OTP") ? "{{1}}" : text,
   types: placeholder_types,
   count_range: null,
   is_named
@@ -97,6 +101,9 @@ const buttonOf = ({ type, url }: TemplateButton): Part => {
     // Its parameter is the code that it copies.
     case "COPY_CODE":
       return { source: null, types: ["text"], count_range: [1, 1], ...kind }
+    // Its parameter is the one-time code. Sends name it as what it becomes: a link that contains the code.
+    case "OTP":
+      return { source: null, types: ["text"], count_range: [1, 1], ...kind, sub_type: "url" }
     default:
       return { source: url, types: ["text"], count_range: null, ...kind }
   }
@@ -108,7 +115,7 @@ const partsOf = (template: Template): ReadonlyMap<string, Part> => {
   const is_named = template.parameter_format === "NAMED"
   for (const component of template.components) {
     if (component.type === "HEADER") parts.set("header", headerOf(component, is_named))
-    if (component.type === "BODY") parts.set("body", bodyOf(component, is_named))
+    if (component.type === "BODY") parts.set("body", bodyOf(component, template, is_named))
     for (const [index, button] of (component.buttons ?? []).entries()) parts.set(`button ${index}`, buttonOf(button))
   }
   return parts
@@ -138,6 +145,32 @@ const mismatchOf = (
   const names = new Set(given.map(nameOf))
   const missing = is_named ? wanted.find((key) => !names.has(key)) : undefined
   return missing === undefined ? null : `The ${name} requires a parameter with parameter_name "${missing}".`
+}
+
+/** Returns the text that replaces a placeholder. */
+const textOf = (parameter: TemplateParameter | undefined): string => {
+  switch (parameter?.type) {
+    case "text":
+      return parameter.text
+    case "currency":
+      return parameter.currency.fallback_value
+    case "date_time":
+      return parameter.date_time.fallback_value
+    default:
+      return ""
+  }
+}
+
+/** Returns why the buttons of an authentication template do not have the code of its body, or null. */
+const codeMismatchOf = (
+  { category }: Template,
+  given: ReadonlyMap<string, ReadonlyArray<TemplateParameter>>
+): string | null => {
+  const codeOf = (part: string) => textOf(given.get(part)?.[0])
+  const other = Array.from(given).find(([part, parameters]) =>
+    part.startsWith("button") && parameters.length > 0 && codeOf(part) !== codeOf("body")
+  )
+  return category === "AUTHENTICATION" && other !== undefined ? `The ${other[0]} requires the code of the body.` : null
 }
 
 /** Returns the parameters for each part, or why a component matches no part. */
@@ -186,33 +219,18 @@ const networkComponents = (
   components: ReadonlyArray<TemplateValues>
 ): ReadonlyArray<TemplateValues> => {
   const listed = new Set(components.map(partNameOf))
-  const buttons = template.components.flatMap(({ buttons }) => buttons ?? [])
   return [
     ...components.map((values) =>
       parts.get(partNameOf(values))?.is_named === true
         ? values
         : { ...values, parameters: values.parameters.map(withoutName) }
     ),
-    ...buttons.flatMap(({ type }, index): ReadonlyArray<TemplateValues> =>
+    ...buttonsOf(template).flatMap(({ type }, index): ReadonlyArray<TemplateValues> =>
       type === "FLOW" && !listed.has(`button ${index}`)
         ? [{ type: "button", sub_type: "flow", index, parameters: [] }]
         : []
     )
   ]
-}
-
-/** Returns the text that replaces a placeholder. */
-const textOf = (parameter: TemplateParameter | undefined): string => {
-  switch (parameter?.type) {
-    case "text":
-      return parameter.text
-    case "currency":
-      return parameter.currency.fallback_value
-    case "date_time":
-      return parameter.date_time.fallback_value
-    default:
-      return ""
-  }
 }
 
 /** Returns the text of a part with its placeholders replaced. */
@@ -247,6 +265,8 @@ export const fillTemplate = (
     const detail = mismatchOf(name, part, given.success.get(name) ?? [])
     if (detail !== null) return mismatch(detail)
   }
+  const codeMismatch = codeMismatchOf(template, given.success)
+  if (codeMismatch !== null) return mismatch(codeMismatch)
   const body = parts.get("body")
   const text = body === undefined ? "" : fillText(body, given.success.get("body") ?? [])
   return Result.succeed({ text, components: networkComponents(template, parts, components) })
