@@ -24,7 +24,7 @@ const scene = Effect.gen(function*() {
   const file = yield* Fixtures.file(ours)
   const media = { ...file, kind: "image", transcript: null } as const
   const message = yield* Fixtures.newMessage(on.conversation_id, { created_at: afterNoon(1), media })
-  yield* Fixtures.mustCommit(ours, insert(on.channel.id, on.contact_id, Option.none(), message, null))
+  yield* Fixtures.mustCommit(ours, insert(on.channel.id, on.contact_id, Option.none(), message))
   return { ours, on, message, file }
 })
 type Scene = Effect.Success<typeof scene>

@@ -35,7 +35,7 @@ it.layer(database, { excludeTestServices: true })("the removal of old messages",
         }
         yield* Fixtures.mustCommit(
           ours,
-          insert(thread.channel.id, thread.contact_id, Option.none(), message, null),
+          insert(thread.channel.id, thread.contact_id, Option.none(), message),
           SendRows.insert(send)
         )
         const counts = sql`

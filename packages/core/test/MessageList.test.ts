@@ -22,7 +22,7 @@ it.effect("a cursor of a conversation's messages is valid for this conversation 
     const [one, other] = [yield* Fixtures.thread(organization_id), yield* Fixtures.thread(organization_id)]
     for (let number = 0; number < 51; number++) {
       const message = yield* Fixtures.newMessage(one.conversation_id, { created_at: Fixtures.afterNoon(number) })
-      yield* Fixtures.mustCommit(organization_id, insert(one.channel.id, one.contact_id, Option.none(), message, null))
+      yield* Fixtures.mustCommit(organization_id, insert(one.channel.id, one.contact_id, Option.none(), message))
     }
     const first = yield* list(one.conversation_id, null)
     assert.lengthOf(first.data, 50)

@@ -111,7 +111,7 @@ const messageKinds = places.flatMap((place) =>
   namesOf(whatsapp_messages).map((type) =>
     whatsApp(
       `${place[0]}: ${type}`,
-      (meaningIn(whatsapp_messages, type) ?? "message") === "message",
+      ["message", "notice"].includes(meaningIn(whatsapp_messages, type) ?? "notice"),
       (account, id, part) => ({ item: messageOf(id, type, part), entryOf: inPlace(account, place) })
     )
   )

@@ -75,7 +75,7 @@ export const newMessage = Effect.fnUntraced(function*(conversation_id: Conversat
 export const insertMessage = (
   { channel, contact_id }: Pick<Thread, "channel" | "contact_id">,
   row: Message
-) => insert(channel.id, contact_id, Option.none(), row, null)
+) => insert(channel.id, contact_id, Option.none(), row)
 
 /** Creates a message of a thread. */
 export const message = Effect.fnUntraced(function*(

@@ -8,6 +8,7 @@ import { TestClock } from "effect/testing"
 import { integer } from "../Arbitraries.ts"
 import { businessMessages } from "./Inbound/BusinessMessages.ts"
 import { people } from "./Inbound/People.ts"
+import { replyWindow } from "./Inbound/ReplyWindow.ts"
 import { crm, type It, makeScene, type Storage, work } from "./JourneyScene.ts"
 
 const place = integer({ min: 0, max: 1_000_000 })
@@ -169,5 +170,6 @@ export const journeyTests = (storage: Storage) => {
     contents(it)
     people(it)
     businessMessages(it)
+    replyWindow(it)
   })
 }

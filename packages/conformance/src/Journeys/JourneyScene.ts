@@ -72,7 +72,7 @@ const reportsOf = ({ channel_id, phone }: Person) => {
     })
   const receiveMessage = (
     provider_message_id: string,
-    said: Pick<ProviderMessageReceived, "details" | "media" | "text" | "type">
+    said: Pick<ProviderMessageReceived, "details" | "is_written_by_person" | "media" | "text" | "type">
   ) =>
     Effect.flatMap(DateTime.now, (sent_at) =>
       receive(Fixtures.messageReceived({

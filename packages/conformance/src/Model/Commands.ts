@@ -154,6 +154,7 @@ const commands = {
     provider_message_id,
     content: orNull(oneOf([text, Constant("w".repeat(150))])),
     quoted: orNull(text),
+    is_written_by_person: literal(true, false, true),
     seconds_ago
   },
   /** The business writes in the network's own app. */

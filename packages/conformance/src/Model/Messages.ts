@@ -63,7 +63,16 @@ export interface Inbound {
 export const receive = (
   organization: Organization,
   channel: Channel | undefined,
-  { details, display_name, from, provider_message_id, sent_at, text, type }: Inbound
+  {
+    details,
+    display_name,
+    from,
+    is_written_by_person,
+    provider_message_id,
+    sent_at,
+    text,
+    type
+  }: Inbound & { readonly is_written_by_person: boolean }
 ): Outcome => {
   if (channel === undefined) return rejected("ChannelUnknown")
   if (findMessage(organization, channel, provider_message_id) !== undefined) return ok(undefined)
@@ -84,6 +93,7 @@ export const receive = (
   }
   addMessage(organization, message)
   raise(organization, "message.received", { conversation_id: conversation.id, message_id: message.id })
+  if (!is_written_by_person) return ok(undefined)
   conversation.last_inbound_at = DateTime.max(conversation.last_inbound_at ?? sent_at, sent_at)
   return ok(undefined)
 }

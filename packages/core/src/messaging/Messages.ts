@@ -31,13 +31,19 @@ export class MessageNotFound extends Schema.TaggedError<MessageNotFound>()("Mess
 /** How long an update is stored without its message. Providers repeat their reports for days, not for weeks. */
 const early_update_age_max = Duration.days(30)
 
-/** Inserts a new message, and updates the last activity of its conversation and contact. */
+/**
+ * Inserts a new message, and updates the last activity of its conversation and contact. `written_at` is when the contact wrote it,
+ * which opens the reply window.
+ */
 export const insert = (
   channel_id: ChannelId,
   contact_id: ContactId,
   found: Option.Option<ProviderMessage>,
   message: Message,
-  conversation_version: Changes.Version | null
+  { conversation_version = null, written_at = null }: {
+    readonly conversation_version?: Changes.Version | null
+    readonly written_at?: Timestamp | null
+  } = {}
 ): Changes.Changes => {
   const { conversation_id, created_at, id: message_id, provider_message_id } = message
   const named = { conversation_id, message_id, early_updates: [] }
@@ -54,7 +60,7 @@ export const insert = (
       contact_id,
       at: created_at,
       preview: previewOf(message),
-      last_inbound_at: message.direction === "inbound" ? message.sent_at : null
+      last_inbound_at: written_at
     })
   )
 }

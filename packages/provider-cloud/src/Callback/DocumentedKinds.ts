@@ -6,11 +6,11 @@
  */
 
 /**
- * The meaning of an item: a message from a person, a message from the business (`echo`), an edit or a deletion of a message
- * (`revision`), a status of a message, or a change of a person's IDs (`identity`). An item about the business's account is
- * `account`, and any other item is `nothing`.
+ * The meaning of an item: a message that a person wrote, a message that no person is known to have written (`notice`), a
+ * message from the business (`echo`), an edit or a deletion of a message (`revision`), a status of a message, or a change of a
+ * person's IDs (`identity`). An item about the business's account is `account`, and any other item is `nothing`.
  */
-export type Meaning = "message" | "echo" | "revision" | "status" | "identity" | "account" | "nothing"
+export type Meaning = "message" | "notice" | "echo" | "revision" | "status" | "identity" | "account" | "nothing"
 
 type Kinds = Readonly<Record<string, Meaning>>
 
@@ -76,23 +76,42 @@ export const whatsapp_messages: Kinds = {
     "button",
     "contacts",
     "document",
-    "errors",
     "image",
     "interactive",
     "location",
     "order",
     "reaction",
     "sticker",
-    "template",
     "text",
-    "unknown",
     "unsupported",
     "video",
     "voice"
   ),
+  ...withMeaning("notice", "errors", "template", "unknown"),
   ...withMeaning("revision", "edit", "revoke"),
   ...withMeaning("identity", "system"),
   ...withMeaning("nothing", "request_welcome")
+}
+
+/** What WhatsApp's messages of the type `unsupported` contain. One without such a type is from a person. */
+const whatsapp_unsupported: Kinds = {
+  ...withMeaning(
+    "message",
+    "gif",
+    "group_invite",
+    "image",
+    "interactive",
+    "link_preview",
+    "list",
+    "location",
+    "media_placeholder",
+    "order",
+    "poll_creation",
+    "poll_update",
+    "product",
+    "reaction"
+  ),
+  ...withMeaning("notice", "errors", "hsm", "keep_in_chat", "pin")
 }
 
 /** The types of WhatsApp's system messages. */
@@ -167,6 +186,15 @@ export const messaging_event_fields: ReadonlySet<string> = new Set([
 /** Returns the meaning of a kind; undefined for one that is not documented. */
 export const meaningIn = (kinds: Kinds, kind: string): Meaning | undefined =>
   Object.hasOwn(kinds, kind) ? kinds[kind] : undefined
+
+/**
+ * Returns whether a person wrote a WhatsApp message of a type, which opens the reply window (contract §10.7). A message of a type
+ * that is not documented may be a notice of the network.
+ */
+export const isWrittenByPerson = (type: string, unsupported_type: string | undefined): boolean =>
+  meaningIn(whatsapp_messages, type) === "message" &&
+  (type !== "unsupported" || unsupported_type === undefined ||
+    meaningIn(whatsapp_unsupported, unsupported_type) === "message")
 
 const tables: Readonly<Record<string, Kinds>> = {
   field: whatsapp_fields,

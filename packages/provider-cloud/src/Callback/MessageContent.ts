@@ -10,6 +10,8 @@ export type FileReference = { readonly media_id: string } | { readonly url: stri
 
 /** The content of a received message. */
 export interface MessageContent extends Pick<ProviderMessageReceived, "media" | "text" | "type"> {
+  /** Set if no person is known to have written it (contract §10.7). */
+  readonly is_written_by_person?: false
   readonly details: MessageDetails | null
   readonly file: FileReference | null
 }
@@ -20,6 +22,9 @@ export const textContent = (
   text: string | null,
   details: MessageDetails | null = null
 ): MessageContent => ({ type, text, media: null, details, file: null })
+
+/** Returns a content that no person is known to have written. */
+export const notice = (content: MessageContent): MessageContent => ({ ...content, is_written_by_person: false })
 
 /** Adds details to a content, without replacing those that it has. */
 export const withDetails = (content: MessageContent, details: MessageDetails): MessageContent => {

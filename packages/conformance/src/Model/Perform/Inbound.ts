@@ -44,7 +44,7 @@ const reportStatus: CommandHandlers["reportStatus"] = (
 
 const receive: CommandHandlers["receive"] = (
   scene,
-  { channel, content, display_name, from, provider_message_id, quoted, seconds_ago }
+  { channel, content, display_name, from, is_written_by_person, provider_message_id, quoted, seconds_ago }
 ) =>
   Effect.gen(function*() {
     const { id, row } = choose(scene, notTheirs(channel), ({ channels }) => channels)
@@ -59,6 +59,7 @@ const receive: CommandHandlers["receive"] = (
     const expected = Messages.receive(scene.ours, row, {
       from,
       display_name,
+      is_written_by_person,
       ...fields,
       sent_at: notAfter(scene.ours, sent_at)
     })
@@ -67,6 +68,7 @@ const receive: CommandHandlers["receive"] = (
       event: "message_received" as const,
       channel_id: ChannelId.make(id),
       from: sender,
+      is_written_by_person,
       media: null,
       ...fields
     }

@@ -46,7 +46,7 @@ const keptUpdates = (it: It, { runs }: Options) => {
         })
       )
       const message = yield* Fixtures.newMessage(conversation_id, { provider_message_id: "p" })
-      yield* Fixtures.mustCommit(ours, insert(channel.id, contact_id, early, message, null))
+      yield* Fixtures.mustCommit(ours, insert(channel.id, contact_id, early, message))
       assert.deepStrictEqual(
         yield* store.findByProviderId(ours, channel.id, "p"),
         Option.some({
@@ -77,7 +77,7 @@ const purges = (it: It) => {
       })
       yield* storeEarly(ours, channel.id, "4", read, afterNoon(4))
       const early = yield* store.findByProviderId(ours, channel.id, "4")
-      yield* Fixtures.mustCommit(ours, insert(channel.id, thread.contact_id, early, arrived, null))
+      yield* Fixtures.mustCommit(ours, insert(channel.id, thread.contact_id, early, arrived))
       const older = yield* Fixtures.newMessage(conversation_id, { provider_message_id: "5", created_at: afterNoon(-9) })
       yield* Fixtures.mustCommit(ours, Fixtures.insertMessage(thread, older))
       assert.strictEqual(yield* store.purgeEarlyUpdates(afterNoon(10), 2), 2)

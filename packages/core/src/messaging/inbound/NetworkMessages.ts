@@ -10,6 +10,7 @@ import { ContactStore, type Person } from "../../contacts/Contacts.ts"
 import { concurrently } from "../../kernel/Concurrency.ts"
 import { type ConversationId, MessageId, type OrganizationId } from "../../kernel/Ids.ts"
 import { numberOf } from "../../kernel/Phones.ts"
+import type { Timestamp } from "../../kernel/Timestamps.ts"
 import * as Events from "../../webhooks/Events.ts"
 import * as Changes from "../../work/Changes.ts"
 import type { DecisionContext } from "../../work/Decide.ts"
@@ -68,9 +69,9 @@ const authoredBy = (event: DescribedMessage): Pick<Message, "direction" | "sende
     ? { direction: "inbound", sender: { type: "contact", name: event.from.display_name }, status: "received" }
     : { direction: "outbound", sender: { type: "business_app", name: null }, status: "sent" }
 
-/** Returns when the contact sent the message; null for one of the business. */
-const inboundAt = ({ event, sent_at }: DescribedMessage, { now }: DecisionContext) =>
-  event === "message_received" ? clamped(sent_at, now) : null
+/** Returns when the contact wrote a message, which opens the reply window; null for one of the business, and for a notice. */
+const writtenAt = (event: DescribedMessage, { now }: DecisionContext): Timestamp | null =>
+  event.event === "message_received" && event.is_written_by_person !== false ? clamped(event.sent_at, now) : null
 
 /** Returns the message of an event with the updates that arrived before it. */
 const messageOf = (
@@ -119,9 +120,10 @@ export const storeMessage = (
   if (Option.isSome(arrived(found))) return Changes.none
   const identity = findOrCreateByIdentity(partnerOf(channel, event), identities, contact, context)
   const known = identities[0]?.conversation ?? null
+  const written_at = writtenAt(event, context)
   const conversation = event.event === "message_sent" && known !== null
     ? { result: known.id, changes: Changes.none }
-    : openConversation(channel, identity.result, identities[0], context, inboundAt(event, context))
+    : openConversation(channel, identity.result, identities[0], context, written_at)
   const message = messageOf(loaded, event, file, conversation.result, context)
   const { contact_id } = identity.result
   // A concurrent close or erasure of a conversation that is not written makes this commit fail.
@@ -131,7 +133,7 @@ export const storeMessage = (
     identity.changes,
     conversation.changes,
     message.media === null ? Changes.none : publish(message.media),
-    insertMessage(channel.id, contact_id, found, message, version),
+    insertMessage(channel.id, contact_id, found, message, { conversation_version: version, written_at }),
     event.event === "message_received"
       ? Changes.raise(Events.make("message.received", data, context, resourceOf(contact_id, message)))
       : messageEvents(contact_id, message, context)

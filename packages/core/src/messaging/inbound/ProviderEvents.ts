@@ -51,11 +51,13 @@ const Content = {
   sent_at: Timestamp
 }
 
-/** A person sent a message. */
+/** A person sent a message, or the network sent a notice about them. */
 export const ProviderMessageReceived = Schema.Struct({
   event: Schema.Literal("message_received"),
   ...OfMessage,
   from: ProviderPerson,
+  /** False if no person is known to have written it: a notice opens no reply window (contract §10.7). By default, the person did. */
+  is_written_by_person: Schema.optionalKey(Schema.Boolean),
   ...Content
 })
 export interface ProviderMessageReceived extends Schema.Schema.Type<typeof ProviderMessageReceived> {}

@@ -155,7 +155,7 @@ export const complete = (
   const message = [...earlyUpdates(provider_message), ...update === null ? [] : [update]].reduce(applyUpdate, accepted)
   return Changes.all(
     aliases,
-    insertMessage(row.channel_id, contact_id, provider_message, message, null),
+    insertMessage(row.channel_id, contact_id, provider_message, message),
     SendRows.update(row, SendState.accept(row, message.id)),
     messageEvents(contact_id, message, context)
   )

@@ -2,8 +2,16 @@
 import type { MediaKind } from "@messaging-crm/core/Media"
 import type { MessageDetails } from "@messaging-crm/core/MessageDetails"
 import { Option, Schema, Struct } from "effect"
-import { isObject, Items, lenient, NetworkId, StorableText } from "../../GraphSchemas.ts"
-import { jsonObjectOf, lines, type MessageContent, providerType, textContent, withDetails } from "../MessageContent.ts"
+import { Flag, isObject, Items, lenient, NetworkId, StorableText } from "../../GraphSchemas.ts"
+import {
+  jsonObjectOf,
+  lines,
+  type MessageContent,
+  notice,
+  providerType,
+  textContent,
+  withDetails
+} from "../MessageContent.ts"
 
 const Referral = Schema.Struct({
   source: lenient(StorableText),
@@ -25,6 +33,8 @@ const Referral = Schema.Struct({
 export const content_fields = {
   text: lenient(StorableText),
   attachments: lenient(Items),
+  /** Whether the person wrote something that the network's API does not support. */
+  is_unsupported: lenient(Flag),
   quick_reply: lenient(Schema.Struct({ payload: lenient(StorableText) })),
   reply_to: lenient(Schema.Struct({
     mid: lenient(NetworkId),
@@ -243,9 +253,15 @@ const contentsWithoutContext = (
   return [withDetails(content, joinedDetails(rest)), ...files]
 }
 
+/** Returns the content of a message without a text and attachments. If nothing shows that the person wrote it, it is a notice. */
+const emptyContent = ({ is_unsupported, quick_reply, reply_to }: typeof ContentFields.Type): MessageContent => {
+  const content = textContent("unsupported", null)
+  return is_unsupported === true || quick_reply !== undefined || reply_to !== undefined ? content : notice(content)
+}
+
 /** Returns the contents of a message. In core each file is a separate message; text and details go with the first. */
 export const contentsOfMessage = (message: typeof ContentFields.Type): ReadonlyArray<MessageContent> => {
-  const [first = textContent("unsupported", null), ...more] = contentsWithoutContext(message)
+  const [first = emptyContent(message), ...more] = contentsWithoutContext(message)
   return [withDetails(first, contextDetails(message)), ...more]
 }
 

@@ -4,11 +4,13 @@ import type { MessageDetails } from "@messaging-crm/core/MessageDetails"
 import { Option } from "effect"
 import { isObject, type Items } from "../../GraphSchemas.ts"
 import { coreId } from "../../PersonIds.ts"
+import { isWrittenByPerson } from "../DocumentedKinds.ts"
 import {
   type JsonObject,
   jsonObjectOf,
   lines,
   type MessageContent,
+  notice,
   providerType,
   textContent,
   withDetails
@@ -133,8 +135,12 @@ const reactionContent = ({ emoji, message_id }: NonNullable<Content["reaction"]>
 
 const field_names = Object.keys(content_fields) as ReadonlyArray<keyof typeof content_fields>
 
+/** Returns the type of a message; of one that has none, the type that its fields show. */
+const typeOf = (content: Content): string =>
+  content.type ?? field_names.find((name) => content[name] !== undefined) ?? ""
+
 const contentOf = (content: Content): MessageContent => {
-  const type = content.type ?? field_names.find((name) => content[name] !== undefined)
+  const type = typeOf(content)
   switch (type) {
     case "text":
       return textContent("text", content.text?.body ?? null)
@@ -229,11 +235,15 @@ const undescribedFields = (message: unknown, content: MessageContent, name = "")
   return jsonObjectOf(Object.fromEntries(fields)) ?? {}
 }
 
+/** Returns whether a person wrote a message. The removal of a reaction writes nothing. */
+const isWritten = (given: Content, { details }: MessageContent): boolean =>
+  isWrittenByPerson(typeOf(given), given.unsupported?.type) && details?.reaction?.action !== "unreact"
+
 const describedContent = (message: unknown) => (given: Content): MessageContent => {
   const content = contentOf(given)
   const provider_type = given.type === "unsupported" ? given.unsupported?.type : given.type
   const provider_data = undescribedFields(message, content, given.type)
-  return withDetails(content, {
+  return withDetails(isWritten(given, content) ? content : notice(content), {
     ...contextDetails(given),
     ...(content.type === "unsupported" && provider_type !== undefined
       ? { provider_type: providerType(provider_type) }
@@ -245,6 +255,6 @@ const describedContent = (message: unknown) => (given: Content): MessageContent 
 /** Returns the content of a message; `unsupported` without text for an unknown type. */
 export const contentOfMessage = (message: unknown): MessageContent =>
   Option.match(decodeContent(message), {
-    onNone: () => textContent("unsupported", null),
+    onNone: () => notice(textContent("unsupported", null)),
     onSome: describedContent(message)
   })
