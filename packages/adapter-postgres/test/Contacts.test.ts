@@ -23,6 +23,7 @@ import * as PostgresContacts from "../src/contacts/Contacts.ts"
 import { firstPages, idsWithTag, insertMany, tagAndAssign, unsampled } from "./ContactsScene.ts"
 import * as Plans from "./Plans.ts"
 import * as Processes from "./Processes.ts"
+import { waiterFor, whileOpen } from "./Sessions.ts"
 
 const phone = "+4915112345678"
 
@@ -189,6 +190,25 @@ it.layer(Processes.database, { excludeTestServices: true })("Contacts", (it) => 
       ]
       for (const match of reads) assert.deepStrictEqual(yield* list(match), complete([]), JSON.stringify(match))
     }).pipe(Effect.provide(TestClock.layer())))
+
+  it.effect("ends every search while another session locks the table, and searches again afterward", () =>
+    Effect.gen(function*() {
+      const ours = yield* Fixtures.organization
+      const sql = yield* SqlClient.SqlClient
+      const search = Fixtures.contacts(ours, { search_terms: ["kim"] }, { after: null, size: 9 })
+      // As many as there are slots, so that most wait behind another statement of their connection.
+      const { statements } = yield* SearchConnections
+      const searches = Effect.all(Array.from({ length: statements }, () => Effect.flip(search)), {
+        concurrency: "unbounded"
+      })
+      yield* whileOpen(sql`LOCK TABLE contacts`, (pid) =>
+        Effect.gen(function*() {
+          for (const error of yield* searches) assert.deepStrictEqual(error, new SearchTimeout())
+          // Statements of searches that have ended still wait, so no search has waited for those before it.
+          yield* waiterFor(pid)
+        }))
+      assert.deepStrictEqual(yield* search, [])
+    }))
 
   it.effect("compares texts that are made to be compared slowly within the time of a search", () =>
     Effect.gen(function*() {

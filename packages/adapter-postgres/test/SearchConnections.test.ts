@@ -79,6 +79,27 @@ describe("organizations", () => {
       assert.strictEqual(yield* Fiber.join(next), "found")
     }).pipe(Effect.provide(connections)))
 
+  it.effect("have a second for all their statements, and begin no further one", () =>
+    Effect.gen(function*() {
+      const search = yield* makeSearch(yield* SqlClient.SqlClient, () => new SearchTimeout())
+      const received = yield* Deferred.make<void>()
+      const begun: Array<string> = []
+      const statement = (name: string) =>
+        Effect.andThen(Effect.sync(() => void begun.push(name)), Deferred.await(received))
+      const searching = yield* Effect.forkChild(
+        Effect.flip(
+          search(busy, (_, proceed) => Effect.andThen(statement("first"), Effect.andThen(proceed, statement("second"))))
+        ),
+        { startImmediately: true }
+      )
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(yield* Fiber.join(searching), new SearchTimeout())
+      const next = yield* Effect.forkChild(search(other, () => statement("next")), { startImmediately: true })
+      yield* Deferred.succeed(received, undefined)
+      yield* Fiber.join(next)
+      assert.deepStrictEqual(begun, ["first", "next"])
+    }).pipe(Effect.provide(connections)))
+
   it.effect("get a slot although an earlier search was interrupted at any of its steps", () =>
     Effect.gen(function*() {
       const search = yield* makeSearch(yield* SqlClient.SqlClient, () => new SearchTimeout())

@@ -255,21 +255,26 @@ const searchOf = (sql: SqlClient.SqlClient, selected: Selected): Statement.State
   `
 }
 
+/** Where a page is found: the client, and what runs before a second statement. */
+interface Place {
+  readonly sql: SqlClient.SqlClient
+  readonly proceed: Effect.Effect<void>
+}
+
 /** Finds a page in the way of its plan. */
 export const read = (
-  sql: SqlClient.SqlClient,
+  { proceed, sql }: Place,
   { columns, rows, rowsByMatch }: Selection<Contact>,
-  organization_id: OrganizationId,
-  plan: Plan,
-  page: PageRequest
+  wanted: Omit<Selected, "columns">
 ): Effect.Effect<Found<Contact>, SqlError.SqlError> => {
-  const selected = { ...plan, columns, organization_id, page }
+  const { page, way } = wanted
+  const selected = { ...wanted, columns }
   const found = (statement: Statement.Statement<unknown>) =>
     Effect.map(rowsByMatch(statement), ([matches, [last_read]]): Found<Contact> => ({
       rows: matches,
       stopped_at: last_read === undefined ? null : positionOf(last_read)
     }))
-  switch (plan.way) {
+  switch (way) {
     case "indexed":
       return Effect.map(rows(indexedOf(sql, selected)), complete)
     case "exact":
@@ -277,7 +282,10 @@ export const read = (
     case "newest_first":
       return Effect.flatMap(
         rows(newestOf(sql, selected)),
-        (newest) => newest.length === page.size ? Effect.succeed(complete(newest)) : found(searchOf(sql, selected))
+        (newest) =>
+          newest.length === page.size
+            ? Effect.succeed(complete(newest))
+            : Effect.andThen(proceed, found(searchOf(sql, selected)))
       )
     case "search":
       return found(searchOf(sql, selected))

@@ -66,8 +66,9 @@ const makeList = Effect.fnUntraced(function*(sql: SqlClient.SqlClient) {
   const search = yield* makeSearch(sql, () => new SearchTimeout())
   const listed: ContactStore["Service"]["list"] = (organization_id, criteria, page) => {
     const plan = ContactSearch.planOf(criteria)
-    const read = (client: SqlClient.SqlClient) => ContactSearch.read(client, list, organization_id, plan, page)
-    return plan.way === "indexed" ? Effect.orDie(read(sql)) : search(organization_id, read)
+    const read = (client: SqlClient.SqlClient, proceed: Effect.Effect<void>) =>
+      ContactSearch.read({ sql: client, proceed }, list, { ...plan, organization_id, page })
+    return plan.way === "indexed" ? Effect.orDie(read(sql, Effect.void)) : search(organization_id, read)
   }
   return listed
 })

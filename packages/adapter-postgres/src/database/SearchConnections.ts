@@ -7,20 +7,21 @@ import type { SqlClient, SqlError } from "effect/sql"
  * A client whose connections are used for searches only, and how many statements it runs at once.
  *
  * A search may read far more than any other statement. On connections of its own it
- * delays no authentication and no read of a row, and after a second it fails with a
- * `StatementTimeoutError`. It does not take part in transactions of the other clients.
+ * delays no authentication and no read of a row. PostgreSQL ends each of its statements after a
+ * second with a `StatementTimeoutError`. It does not take part in transactions of the other clients.
  */
 export class SearchConnections extends Context.Service<SearchConnections, {
   readonly sql: SqlClient.SqlClient
   readonly statements: number
 }>()("@messaging-crm/adapter-postgres/SearchConnections") {}
 
-/** How long a search waits for a slot. Its statement then has a second. */
-const wait_max = Duration.seconds(1)
+/** How long a search waits for a slot, and how long its statements then take, including their wait for the connection. */
+const step_max = Duration.seconds(1)
 
 const isTimeout = (error: SqlError.SqlError): boolean => error.reason._tag === "StatementTimeoutError"
 
-type Search<A> = (sql: SqlClient.SqlClient) => Effect.Effect<A, SqlError.SqlError>
+/** The statements of a search. One of several runs `proceed` before each but the first, which ends a search that was given up. */
+type Search<A> = (sql: SqlClient.SqlClient, proceed: Effect.Effect<void>) => Effect.Effect<A, SqlError.SqlError>
 
 /**
  * Makes a function that runs searches on `SearchConnections`, if they are provided, and fails with `timeout` if one takes
@@ -28,39 +29,42 @@ type Search<A> = (sql: SqlClient.SqlClient) => Effect.Effect<A, SqlError.SqlErro
  */
 export const makeSearch = Effect.fnUntraced(function*<E>(own: SqlClient.SqlClient, timeout: () => E) {
   const connections = yield* Effect.serviceOption(SearchConnections)
-  if (Option.isNone(connections)) return <A>(_: OrganizationId, search: Search<A>) => Effect.orDie(search(own))
+  const runOwn = <A>(search: Search<A>): Effect.Effect<A> => Effect.orDie(search(own, Effect.void))
+  if (Option.isNone(connections)) return <A>(_: OrganizationId, search: Search<A>) => runOwn(search)
   const { sql, statements } = connections.value
   const slots = PartitionedSemaphore.makeUnsafe<OrganizationId>({ permits: statements })
 
-  const limited = <A>(search: Search<A>): Effect.Effect<A, E> =>
-    Effect.catch(search(sql), (error) => isTimeout(error) ? Effect.fail(timeout()) : Effect.die(error))
+  /** A statement that was given up keeps its slot until it ends, because an interruption does not stop it. */
+  const inSlot = <A>(search: Search<A>): Effect.Effect<A, E> =>
+    Effect.uninterruptible(
+      Effect.catch(
+        search(sql, Effect.interruptible(Effect.void)),
+        (error) => isTimeout(error) ? Effect.fail(timeout()) : Effect.die(error)
+      )
+    )
+
+  const within = <A>(step: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+    Effect.timeoutOrElse(step, { duration: step_max, orElse: () => Effect.fail(timeout()) })
 
   /**
-   * Waiting organizations alternate, so that none delays the others. A search that waits can be interrupted. A sent statement
-   * keeps its slot until it ends, because an interruption does not stop it, so it has a fiber of its own.
+   * Waiting organizations alternate, so that none delays the others. The search has a fiber of its own, because its caller does
+   * not wait for one that is given up: after the time of a step, or if the caller is interrupted.
    */
   const run = <A>(organization_id: OrganizationId, search: Search<A>): Effect.Effect<A, E> => {
-    const sent = Deferred.makeUnsafe<void>()
-    const isSent = () => Deferred.isDoneUnsafe(sent)
-    const send = Effect.andThen(Deferred.succeed(sent, undefined), Effect.uninterruptible(limited(search)))
+    const admitted = Deferred.makeUnsafe<void>()
+    const searching = Effect.andThen(Deferred.succeed(admitted, undefined), inSlot(search))
 
-    /** A free slot needs no timer. */
-    const resultOf = (fiber: Fiber.Fiber<A, E>): Effect.Effect<A, E> =>
-      isSent()
-        ? Fiber.join(fiber)
-        : Effect.flatMap(
-          Effect.timeoutOption(Deferred.await(sent), wait_max),
-          () => isSent() ? Fiber.join(fiber) : Effect.andThen(Fiber.interrupt(fiber), Effect.fail(timeout()))
-        )
+    const resultOf = (fiber: Fiber.Fiber<A, E>): Effect.Effect<A, E> => {
+      const result = within(Fiber.join(fiber))
+      // A free slot needs no timer.
+      return Deferred.isDoneUnsafe(admitted) ? result : Effect.andThen(within(Deferred.await(admitted)), result)
+    }
 
     return Effect.uninterruptibleMask((restore) =>
       Effect.flatMap(
-        Effect.forkDetach(slots.withPermit(organization_id)(send), { startImmediately: true }),
+        Effect.forkDetach(slots.withPermit(organization_id)(searching), { startImmediately: true }),
         (fiber) =>
-          Effect.onInterrupt(
-            restore(Effect.suspend(() => resultOf(fiber))),
-            () => isSent() ? Effect.void : Fiber.interrupt(fiber)
-          )
+          Effect.ensuring(restore(Effect.suspend(() => resultOf(fiber))), Effect.sync(() => fiber.interruptUnsafe()))
       )
     )
   }
@@ -68,6 +72,6 @@ export const makeSearch = Effect.fnUntraced(function*<E>(own: SqlClient.SqlClien
   return <A>(organization_id: OrganizationId, search: Search<A>): Effect.Effect<A, E> =>
     Effect.flatMap(
       Effect.serviceOption(own.transactionService),
-      (outer) => Option.isNone(outer) ? run(organization_id, search) : Effect.orDie(search(own))
+      (outer) => Option.isNone(outer) ? run(organization_id, search) : runOwn(search)
     )
 })
