@@ -5,7 +5,8 @@ import { IdempotencyConflict, RequestProcessing } from "@messaging-crm/core/Idem
 import type { InsufficientScope } from "@messaging-crm/core/Operations"
 import { StorageExhausted } from "@messaging-crm/core/StorageUse"
 import type { TemplateNotApproved, TemplateValuesMismatch } from "@messaging-crm/core/Templates"
-import { Effect } from "effect"
+import * as WriteTime from "@messaging-crm/core/WriteTime"
+import { Cause, Effect } from "effect"
 import * as Errors from "./Errors.ts"
 import * as Texts from "./ErrorTexts.ts"
 
@@ -78,3 +79,15 @@ const failWithKeyError = Effect.fnUntraced(function*(error: KeyError) {
 /** Translates the errors of an idempotency key and of its record into API errors. */
 export const withKeyErrors = <A, E, R>(effect: Effect.Effect<A, E | KeyError, R>) =>
   Effect.catchIf(effect, isKeyError, failWithKeyError)
+
+const isWriteTimeOver = (error: unknown): error is WriteTime.WriteTimeOver => error instanceof WriteTime.WriteTimeOver
+
+const failTooLate = Effect.fnUntraced(function*({ may_have_written }: WriteTime.WriteTimeOver, hasKey: boolean) {
+  if (!may_have_written) return yield* Errors.failUntil(Texts.writeTooLate, 1)
+  if (hasKey) return yield* Errors.failUntil(Texts.requestProcessing, 1)
+  return yield* Effect.die(new Cause.TimeoutError("The write took longer than its time limit"))
+})
+
+/** Runs a write within its time. A retry with the key finds out whether a commit without a result took effect. */
+export const withinWriteTime = <A, E, R>(write: Effect.Effect<A, E, R>, hasKey: boolean) =>
+  Effect.catchIf(WriteTime.within(write), isWriteTimeOver, (error) => failTooLate(error, hasKey))

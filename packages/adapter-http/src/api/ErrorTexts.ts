@@ -208,6 +208,11 @@ export const concurrentChanges = text(
   "Other requests kept changing the resource at the same time, so this request changed nothing. Retry it."
 )
 
+export const writeTooLate = text(
+  "conflict",
+  "The database did not start this write in time, so it changed nothing. Retry it."
+)
+
 export const tagsTooMany = (limit: number) =>
   text(
     "conflict",

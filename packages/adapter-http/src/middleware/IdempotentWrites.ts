@@ -94,16 +94,16 @@ export const layer = Layer.effect(
       if (!isAbsent && Option.isNone(key)) return yield* Errors.failWith(Texts.missingIdempotencyKey)
       // Only now, so that a write without its key fails with `missing_idempotency_key`, whatever its body is.
       if (flaw !== null) return yield* Errors.failWith(flaw)
-      if (Option.isNone(key)) return yield* httpEffect
-      const outcome = yield* idempotency.once(
+      if (Option.isNone(key)) return yield* ErrorMapping.withinWriteTime(httpEffect, false)
+      const keyed = idempotency.once(
         {
           key: key.value,
           fingerprint: yield* fingerprintOf(request, yield* normalize(json)),
           request_id: yield* Errors.requestId
         },
-        (keyed) => asRecorded(Effect.provideService(httpEffect, CurrentKeyedRequest, keyed))
-      ).pipe(ErrorMapping.withKeyErrors)
-      return respond(outcome)
+        (request) => asRecorded(Effect.provideService(httpEffect, CurrentKeyedRequest, request))
+      )
+      return respond(yield* ErrorMapping.withKeyErrors(ErrorMapping.withinWriteTime(keyed, true)))
     })
 
     return IdempotentWrites.of((httpEffect, { endpoint }) => {

@@ -3,9 +3,10 @@
  *
  * If the statement cannot apply all of them, each is committed by a statement of its own, with its own outcome.
  */
-import { Commit } from "@messaging-crm/core/Commit"
+import { Commit, Conflict } from "@messaging-crm/core/Commit"
 import type { EventId } from "@messaging-crm/core/Ids"
-import { Effect, Exit, Layer } from "effect"
+import { CurrentWriteTime, type WriteTime } from "@messaging-crm/core/WriteTime"
+import { Array, Effect, Exit, Layer } from "effect"
 import type { SqlClient } from "effect/sql"
 import * as Batcher from "./BatchedCommit/Batcher.ts"
 import { exclusiveKeysOf, shapeOf, sharedKeysOf } from "./BatchedCommit/Compatibility.ts"
@@ -20,6 +21,16 @@ const [statements_max, commits_max] = [3, 64]
 const shared_lock_timeout = "100ms"
 
 type Outcome = Exit.Exit<ReadonlyArray<EventId>, Rejection>
+
+/** A commit, and the time of its write; null without a limit. */
+interface TimedRequest extends CommitRequest {
+  readonly time: WriteTime | null
+}
+
+const late: Outcome = Exit.fail(new Conflict())
+
+/** Whether a commit that has waited can still be sent. */
+const canBeSent = ({ time }: TimedRequest): boolean => time === null || time.resume()
 
 /** Commits several requests with one statement, and returns their outcomes; null if the statement applied none of them. */
 const commitTogether = (
@@ -41,18 +52,39 @@ const commitTogether = (
     )
   )
 
+/** The same without the requests that can no longer be sent. */
+const commitInTime = (
+  client: SqlClient.SqlClient,
+  requests: ReadonlyArray<TimedRequest>
+): Effect.Effect<ReadonlyArray<Outcome> | null> =>
+  Effect.suspend(() => {
+    const sent = requests.filter(canBeSent)
+    if (!Array.isReadonlyArrayNonEmpty(sent)) return Effect.succeed(requests.map(() => late))
+    return Effect.map(commitTogether(client, sent), (outcomes) => {
+      if (outcomes !== null) return requests.map((request) => outcomes[sent.indexOf(request)] ?? late)
+      for (const { time } of requests) time?.wait()
+      return null
+    })
+  })
+
 /** Layer that commits to PostgreSQL in batches. It wraps the commit of one operation, as `Commit.ts` makes it. */
 export const layer = Layer.effect(
   Commit,
-  makeWith((commitOne, client) =>
-    Batcher.make<CommitRequest, ReadonlyArray<EventId>, Rejection>({
+  makeWith((commitOne, client) => {
+    const commitInBatch = Batcher.make<TimedRequest, ReadonlyArray<EventId>, Rejection>({
       concurrency: statements_max,
       size: commits_max,
       groupOf: shapeOf,
       exclusiveKeysOf,
       sharedKeysOf,
-      runSingle: commitOne,
-      runAsOne: (requests) => commitTogether(client, requests)
+      runSingle: (request) => Effect.suspend(() => canBeSent(request) ? commitOne(request) : late),
+      runAsOne: (requests) => commitInTime(client, requests)
     })
-  )
+    return (request) =>
+      Effect.withFiber((fiber) => {
+        const time = fiber.getRef(CurrentWriteTime)
+        time?.wait()
+        return commitInBatch({ ...request, time })
+      })
+  })
 )

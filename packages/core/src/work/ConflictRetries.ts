@@ -7,6 +7,7 @@ import { Context, Duration, Effect, Metric, Random, Schema, Semaphore } from "ef
 import { conflicts } from "../kernel/Metrics.ts"
 import type { Changes } from "./Changes.ts"
 import type { CommitFailure, Unconfirmed } from "./Commit.ts"
+import { CurrentWriteTime } from "./WriteTime.ts"
 
 /** The maximum number of attempts of one operation, about two seconds of conflicts. After that it fails. */
 const tries_max = 50
@@ -71,6 +72,7 @@ export const make = Effect.gen(function*() {
     failed: Attempt<Returned>,
     again: Effect.Effect<Attempt<Returned>, E, R>
   ) {
+    const time = yield* CurrentWriteTime
     let last = failed
     let unconfirmed: Unconfirmed | null = null
     for (let tries = 1; last.failure !== null; tries++) {
@@ -80,7 +82,8 @@ export const make = Effect.gen(function*() {
       if (failure._tag === "KeyUsed") return yield* Effect.die(failure)
       // An earlier commit of unknown outcome may be applied, whatever fails after it.
       if (failure._tag === "Unconfirmed") unconfirmed = failure
-      if (tries === tries_max) return yield* unconfirmed === null ? new ConcurrentChanges() : Effect.die(unconfirmed)
+      const isLast = tries === tries_max || time?.isOver === true
+      if (isLast) return yield* unconfirmed === null ? new ConcurrentChanges() : Effect.die(unconfirmed)
       if (failure._tag === "Conflict") yield* Metric.update(conflicts, 1)
       yield* pause(tries)
       last = yield* again

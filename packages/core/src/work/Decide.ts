@@ -14,12 +14,13 @@ import type { AuditedOperation } from "../kernel/Operations.ts"
 import { type Call, type MakeRecords, makeReturnResponse, type Resource, returnResult } from "./AuditedCalls.ts"
 import * as Changes from "./Changes.ts"
 import type { DecisionContext } from "./Changes.ts"
-import { Commit, LeaseLost } from "./Commit.ts"
+import { LeaseLost } from "./Commit.ts"
 import * as ConflictRetries from "./ConflictRetries.ts"
 import { ConcurrentChanges } from "./ConflictRetries.ts"
 import type { Respond } from "./RecordedResponses.ts"
 import { StorageUse, storedBy } from "./StorageUse.ts"
 import { type ClaimedWork, type WorkKind, WorkSignal } from "./WorkQueue.ts"
+import * as WriteTime from "./WriteTime.ts"
 
 export type { DecisionContext } from "./Changes.ts"
 export { ConcurrentChanges, ConflictBackoff } from "./ConflictRetries.ts"
@@ -58,7 +59,7 @@ const kindsOf = ({ enqueue = [], raise = [], throttle = [] }: Changes.Changes): 
 
 /** Makes the steps of a commit within the organization's storage budget. */
 const makeCommitSteps = Effect.gen(function*() {
-  const { commit } = yield* Commit
+  const commit = yield* WriteTime.makeCommit
   const storage = yield* StorageUse
 
   /** Returns the changes, without the resources of their events if the organization's storage budget is used up. */

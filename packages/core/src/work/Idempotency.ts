@@ -13,7 +13,7 @@ import { purgeOlderThan } from "../kernel/Purges.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
 import { traced } from "../kernel/Traces.ts"
 import type { RecordedResponse } from "./Changes.ts"
-import { Commit, KeyUsed, Unconfirmed } from "./Commit.ts"
+import { KeyUsed, Unconfirmed } from "./Commit.ts"
 import * as RecordedResponses from "./RecordedResponses.ts"
 import {
   type EncodedResponse,
@@ -23,6 +23,7 @@ import {
   record_age_max
 } from "./RecordedResponses.ts"
 import { type StorageExhausted, StorageUse, storedBy } from "./StorageUse.ts"
+import * as WriteTime from "./WriteTime.ts"
 
 export {
   type EncodedResponse,
@@ -124,7 +125,7 @@ export class IdempotencyStore extends Context.Service<IdempotencyStore, {
 
 /** Makes the functions that replay the record of a key, and commit one. */
 export const makeRecords = Effect.gen(function*() {
-  const { commit } = yield* Commit
+  const commit = yield* WriteTime.makeCommit
   const responses = yield* RecordedResponses.make
   const storage = yield* StorageUse
   const store = yield* IdempotencyStore
