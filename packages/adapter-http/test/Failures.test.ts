@@ -1,6 +1,8 @@
 /** Tests of responses and logs while the service, its database, or its provider fails. */
 import { assert, describe, it } from "@effect/vitest"
+import * as Memory from "@messaging-crm/adapter-memory"
 import { PostedWebhooks } from "@messaging-crm/adapter-memory/WebhookTransport"
+import { Commit } from "@messaging-crm/core/Commit"
 import { Contacts, SearchTimeout } from "@messaging-crm/core/Contacts"
 import { ConcurrentChanges } from "@messaging-crm/core/Decide"
 import { Idempotency, RequestProcessing, type Respond } from "@messaging-crm/core/Idempotency"
@@ -10,7 +12,7 @@ import { StorageBudget } from "@messaging-crm/core/StorageUse"
 import { type CreateTag, type Tag, Tags } from "@messaging-crm/core/Tags"
 import { WebhookDeliveryStore } from "@messaging-crm/core/WebhookDeliveries"
 import * as Mock from "@messaging-crm/provider-mock"
-import { Duration, Effect, Layer, Logger, Option, References } from "effect"
+import { Clock, Duration, Effect, Layer, Logger, Option, References } from "effect"
 import { ReadDeadline } from "../src/middleware/ReadDeadline.ts"
 import { idempotency, orderReady, start } from "../testing/Service.ts"
 
@@ -162,6 +164,99 @@ it("responds with an unrecorded 409 `conflict` if others keep changing the resou
     const later = await post(idempotency("contended-key"))
     assert.strictEqual(later.status, 200)
     assert.isFalse(later.headers.has("idempotent-replayed"))
+  })
+})
+
+describe("a write whose time is over", () => {
+  /** Effects that do not end: when one begins, the time of every write is over. */
+  const stuck = () => {
+    const ends = new Set<() => void>()
+    const real = Clock.Clock.defaultValue()
+    const sleep: Clock.Clock["sleep"] = (duration) =>
+      Duration.toSeconds(duration) === 10
+        ? Effect.callback((resume) => {
+          const end = () => resume(Effect.void)
+          ends.add(end)
+          return Effect.sync(() => ends.delete(end))
+        })
+        : real.sleep(duration)
+    const clock: Clock.Clock = Object.assign(Object.create(real), { sleep })
+    const never = Effect.suspend(() => {
+      setImmediate(() => ends.forEach((end) => end()))
+      return Effect.never
+    })
+    return { never, layer: Layer.succeed(Clock.Clock, clock) }
+  }
+
+  /** Memory with commits that do not end while `isStuck` says so. */
+  const memoryWith = (never: Effect.Effect<never>, isStuck: () => boolean) =>
+    Layer.effect(
+      Commit,
+      Effect.map(Commit, ({ commit }) => ({
+        commit: (...given: Parameters<typeof commit>) => Effect.suspend(() => isStuck() ? never : commit(...given))
+      }))
+    ).pipe(Layer.provideMerge(Memory.layer))
+
+  it("gets 409 `conflict` with `Retry-After` if it has changed nothing", async () => {
+    const { layer, never } = stuck()
+    await serving({ instead: Layer.merge(layer, tagsThat({ create: () => never })) }, async (service) => {
+      const { key } = await service.organization()
+      for (const headers of [{}, idempotency("too-late-key")]) {
+        const response = await service.request("POST", "/v1/tags", { key, json: red, ...headers })
+        assert.strictEqual(response.status, 409)
+        assert.deepInclude(response.body.error, { code: "conflict", param: null })
+        assert.strictEqual(response.headers.get("retry-after"), "1")
+        assert.strictEqual(response.headers.get("x-ratelimit-limit"), "120")
+      }
+    })
+  })
+
+  it("gets 409 `request_processing` if its commit has no result, and without a key 500", async () => {
+    let isStuck = false
+    const { layer, never } = stuck()
+    await serving({ instead: layer, storage: memoryWith(never, () => isStuck) }, async (service) => {
+      const { key } = await service.organization()
+      isStuck = true
+      const post = (headers = {}) => service.request("POST", "/v1/tags", { key, json: red, ...headers })
+      const keyed = await post(idempotency("stuck-key"))
+      assert.strictEqual(keyed.status, 409)
+      assert.deepInclude(keyed.body.error, { code: "request_processing", param: null })
+      assert.strictEqual(keyed.headers.get("retry-after"), "1")
+      assert.strictEqual((await post()).body.error.code, "internal_error")
+      isStuck = false
+      assert.strictEqual((await post(idempotency("stuck-key"))).status, 200)
+    })
+  })
+
+  it("continues with its retry if it upserts contacts, of which some are committed", async () => {
+    // The commits of the key's record and of 40 contacts end.
+    let left = Number.POSITIVE_INFINITY
+    const { layer, never } = stuck()
+    await serving({ instead: layer, storage: memoryWith(never, () => left-- <= 0) }, async (service) => {
+      const { key } = await service.organization()
+      const contacts = Array.from({ length: 100 }, (_, index) => ({
+        primary_email: `${index}@shop.example`,
+        first_name: `Kim ${index}`
+      }))
+      const upsert = () =>
+        service.request("POST", "/v1/contacts/upsert", {
+          key,
+          json: { match: "primary_email", contacts },
+          ...idempotency("stuck-upsert")
+        })
+      left = 41
+      const first = await upsert()
+      assert.strictEqual(first.status, 409)
+      assert.strictEqual(first.body.error.code, "request_processing")
+      left = Number.POSITIVE_INFINITY
+      const second = await upsert()
+      assert.strictEqual(second.status, 200)
+      const outcomes = second.body.data.results.map(({ outcome }: { readonly outcome: string }) => outcome)
+      assert.deepStrictEqual(outcomes, contacts.map(() => "created"))
+      const listed = await service.request("GET", "/v1/contacts?page_size=100", { key })
+      assert.lengthOf(listed.body.data, 100)
+      assert.isNull(listed.body.next_cursor)
+    })
   })
 })
 

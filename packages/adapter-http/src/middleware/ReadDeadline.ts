@@ -9,8 +9,8 @@ export const ReadDeadline = Context.Reference<Duration.Duration>(
 )
 
 /**
- * Ends a read that takes too long. A write has no limit here: it cannot be stopped
- * between its steps, its commit has a time limit, and its response is recorded.
+ * Ends a read that takes too long. A write cannot be stopped in the same way, because a sent commit
+ * continues: core's `WriteTime` limits it.
  *
  * A timer interrupts the route, the only part of a request that can be interrupted,
  * and `recover` responds. A race would start two fibers for each read.

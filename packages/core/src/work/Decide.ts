@@ -131,7 +131,7 @@ export class Decide extends Context.Service<Decide, {
    * Runs one operation of the current actor, and returns its result once it is
    * committed. The commit includes an audit record about the resource with
    * the result's ID, unless an operator's command changes nothing. After 50
-   * conflicts it fails with `ConcurrentChanges`.
+   * conflicts, or after the time of its request (`WriteTime.ts`), it fails with `ConcurrentChanges`.
    *
    * With `respond` it returns the response instead. The response is encoded once, and
    * committed under the request's idempotency key if it has one.
