@@ -118,7 +118,7 @@ const outsideSchema = new RegExp(
     "contains no ID of add_tag_ids",
     "absent (if|unless)",
     "present(, because| if match)",
-    "must be a time in UTC",
+    "must be an RFC 3339 time",
     "channel_id must be",
     "Templates are supported",
     "The cursor is not valid",

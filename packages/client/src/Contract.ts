@@ -1266,7 +1266,7 @@ export interface Operations {
       readonly email?: string
       /** Contacts that have an identity with this network ID. With `channel`, only identities on that type of channel. */
       readonly external_id?: string
-      /** Contacts whose `updated_at` is at this time or later. ISO 8601 in UTC. */
+      /** Contacts whose `updated_at` is at this time or later. RFC 3339, with any offset. */
       readonly updated_since?: string
     }
     readonly response: {
@@ -1452,7 +1452,7 @@ export interface Operations {
       readonly status?: "queued" | "sending" | "sent" | "failed" | "unknown"
       /** Sends in this conversation. */
       readonly conversation_id?: string
-      /** Sends that were accepted at this time or later. ISO 8601 in UTC. */
+      /** Sends that were accepted at this time or later. RFC 3339, with any offset. */
       readonly created_since?: string
     }
     readonly response: {

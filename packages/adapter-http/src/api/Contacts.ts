@@ -7,7 +7,7 @@ import { limits } from "@messaging-crm/core/Limits"
 import { Phone } from "@messaging-crm/core/Phones"
 import { plainLine } from "@messaging-crm/core/PlainText"
 import { text, trimmedText } from "@messaging-crm/core/TextSchemas"
-import { SinceTime } from "@messaging-crm/core/Timestamps"
+import { QueryTime } from "@messaging-crm/core/Timestamps"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { cursor, List, page_size, Single } from "./Envelope.ts"
@@ -59,8 +59,8 @@ const filters = {
     }))
   ),
   updated_since: Schema.optionalKey(
-    SinceTime.pipe(Schema.annotateEncoded({
-      description: "Contacts whose `updated_at` is at this time or later. ISO 8601 in UTC.",
+    QueryTime.pipe(Schema.annotateEncoded({
+      description: "Contacts whose `updated_at` is at this time or later. RFC 3339, with any offset.",
       examples: ["2026-11-20T10:00:00.000Z"]
     }))
   )

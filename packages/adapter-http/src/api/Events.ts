@@ -1,5 +1,5 @@
 import { AnyEventType, Event } from "@messaging-crm/core/Events"
-import { SinceTime } from "@messaging-crm/core/Timestamps"
+import { QueryTime } from "@messaging-crm/core/Timestamps"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { cursor, List, page_size } from "./Envelope.ts"
@@ -12,7 +12,7 @@ const filters = {
   type: Schema.optionalKey(
     AnyEventType.annotate({ description: "Events of this type.", examples: ["message.received"] })
   ),
-  since: Schema.optionalKey(SinceTime.pipe(Schema.annotateEncoded({
+  since: Schema.optionalKey(QueryTime.pipe(Schema.annotateEncoded({
     description: "Events raised at this time or later.",
     examples: ["2026-11-20T09:00:00Z"]
   })))

@@ -1,6 +1,6 @@
 import { ConversationId, SendId } from "@messaging-crm/core/Ids"
 import { Send, SendStatus } from "@messaging-crm/core/Sends"
-import { SinceTime } from "@messaging-crm/core/Timestamps"
+import { QueryTime } from "@messaging-crm/core/Timestamps"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import * as ConversationExamples from "./ConversationExamples.ts"
@@ -18,8 +18,8 @@ const filters = {
     ConversationId.pipe(Schema.annotateEncoded({ description: "Sends in this conversation." }))
   ),
   created_since: Schema.optionalKey(
-    SinceTime.pipe(Schema.annotateEncoded({
-      description: "Sends that were accepted at this time or later. ISO 8601 in UTC.",
+    QueryTime.pipe(Schema.annotateEncoded({
+      description: "Sends that were accepted at this time or later. RFC 3339, with any offset.",
       examples: ["2026-11-20T10:00:00.000Z"]
     }))
   )

@@ -23,6 +23,10 @@ export const nil = "00000000-0000-0000-0000-000000000000"
 /** Noon of a fixed day. Times in tests are milliseconds after it. */
 export const noon = DateTime.makeUnsafe("2026-11-20T12:00:00.000Z")
 
+/** The first and the last time that a request can state. */
+export const firstTime = DateTime.makeUnsafe("0000-01-01T00:00:00.000Z")
+export const lastTime = DateTime.makeUnsafe("9999-12-31T23:59:59.999Z")
+
 /** Returns the moment that is `millis` milliseconds after noon. */
 export const afterNoon = (millis: number): DateTime.Utc => DateTime.add(noon, { milliseconds: millis })
 

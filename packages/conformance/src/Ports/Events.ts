@@ -52,7 +52,7 @@ const lists = (it: It) => {
       const store = yield* EventStore
       const { newest, ours } = yield* makeMixedEvents
       for (const types of selections) {
-        for (const since of [null, afterNoon(1), afterNoon(2), afterNoon(3)]) {
+        for (const since of [null, Fixtures.firstTime, afterNoon(1), afterNoon(2), afterNoon(3), Fixtures.lastTime]) {
           const expected = newest.filter(({ created_at, type }) =>
             types.some((selected) => selected === type) &&
             (since === null || created_at.epochMilliseconds >= since.epochMilliseconds)

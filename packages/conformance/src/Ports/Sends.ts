@@ -163,6 +163,8 @@ const lists = (it: It) => {
       assert.deepStrictEqual(yield* idsOf(ours, { conversation_id, status: "failed" }), [])
       assert.deepStrictEqual(yield* idsOf(ours, { created_since: afterNoon(2) }), ids.slice(0, 3))
       assert.deepStrictEqual(yield* idsOf(ours, { created_since: afterNoon(4) }), [])
+      assert.deepStrictEqual(yield* idsOf(ours, { created_since: Fixtures.firstTime }), ids)
+      assert.deepStrictEqual(yield* idsOf(ours, { created_since: Fixtures.lastTime }), [])
       assert.deepStrictEqual(yield* idsOf(theirs), [])
       const [newest] = yield* store.list(ours, { ...everySend, conversation_id }, { after: null, size: 1 })
       assert.deepStrictEqual(newest, toSend(first))

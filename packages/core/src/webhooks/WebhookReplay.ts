@@ -1,7 +1,7 @@
 /** A webhook replay: which stored events are posted to a webhook again (contract §14.18). */
 import { Schema } from "effect"
 import { WebhookId, WebhookReplayId } from "../kernel/Ids.ts"
-import { SinceTime, Timestamp } from "../kernel/Timestamps.ts"
+import { RequestTime, Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
 
 // ---------------------------------------------------------------- data
@@ -21,7 +21,7 @@ export const WebhookReplay = Schema.Struct({
 export interface WebhookReplay extends Schema.Schema.Type<typeof WebhookReplay> {}
 
 export const ReplayWebhook = Schema.Struct({
-  since: SinceTime.pipe(Schema.annotateEncoded({
+  since: RequestTime.pipe(Schema.annotateEncoded({
     description: "Events raised at this time or later are posted again. The time must be within the last 30 days."
   }))
 }).annotate({ identifier: "ReplayWebhook" }).pipe(Schema.brand("ReplayWebhook"))

@@ -1,6 +1,6 @@
 import { Audit, AuditRecord } from "@messaging-crm/core/Audit"
 import { ApiKeyId, MemberId } from "@messaging-crm/core/Ids"
-import { Timestamp } from "@messaging-crm/core/Timestamps"
+import { RequestTime } from "@messaging-crm/core/Timestamps"
 import { Effect, Option, Schema } from "effect"
 import { Command, Flag } from "effect/cli"
 import * as Admin from "../cli/Admin.ts"
@@ -19,7 +19,7 @@ const list = Command.make(
     resource: filter("resource", Schema.String.check(Schema.isUUID()), "Only writes to the resource with this ID"),
     key_id: filter("key-id", ApiKeyId, "Only writes with this key"),
     member: filter("member", MemberId, "Only writes on behalf of this member"),
-    before: filter("before", Timestamp, "Only writes before this time, such as 2026-11-20T12:00:00Z"),
+    before: filter("before", RequestTime, "Only writes before this time, such as 2026-11-20T12:00:00Z"),
     limit: Flag.Int("limit").pipe(
       Flag.withSchema(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 10_000 }))),
       Flags.withDefault(100, "Maximum number of records, up to 10000")

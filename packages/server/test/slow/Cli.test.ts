@@ -95,6 +95,14 @@ it.live("errors are sentences", () =>
         ),
         "--member must be"
       ],
+      [
+        ["audit", "list", "--organization", id, "--before", "2026-02-30T10:00:00Z"],
+        "--before must be an RFC 3339 time, such as 2026-11-20T10:00:00Z, not \"2026-02-30T10:00:00Z\"."
+      ],
+      [
+        ["audit", "list", "--organization", id, "--before", "2026-11-20T10:00:00+00:00"],
+        "The database at DATABASE_URL cannot be used"
+      ],
       [["mock-provider", "--callback-url", "ftp://x/y"], "an absolute http or https URL"],
       [["dev", "--seed-contacts", "-1"], "a whole number from 0"],
       [

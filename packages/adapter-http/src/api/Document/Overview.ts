@@ -26,6 +26,11 @@ with a webhook.
 A list returns \`{"data": […], "next_cursor": …}\`. To get the next page, pass \`next_cursor\` as \`cursor\` with the same
 filters, until \`next_cursor\` is null. A page can have fewer items than \`page_size\`, or none.
 
+## Times
+
+Responses have times in UTC with milliseconds: \`2026-11-20T10:00:00.000Z\`. Requests accept RFC 3339 with any offset. In a
+query, encode \`+\` as \`%2B\`.
+
 ## Errors
 
 Every error has the form \`{"error": {"code", "message", "param", "request_id"}}\`. Use \`code\` in programs; \`message\` is

@@ -99,6 +99,16 @@ const filters = (it: It) => {
         assert.lengthOf(yield* idsOf(theirs, alone), 0, filter)
       }
     }))
+
+  it.effect("lists what was updated since any time that a request can state, also in a search", () =>
+    Effect.gen(function*() {
+      const ours = yield* Fixtures.organization
+      const { id } = yield* Fixtures.contact(ours, { first_name: "Ada" })
+      for (const search_terms of [null, ["ada"]] as const) {
+        assert.deepStrictEqual(yield* idsOf(ours, { search_terms, updated_since: Fixtures.firstTime }), [id])
+        assert.deepStrictEqual(yield* idsOf(ours, { search_terms, updated_since: Fixtures.lastTime }), [])
+      }
+    }))
 }
 
 const identities = (it: It) => {
