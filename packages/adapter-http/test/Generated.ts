@@ -18,6 +18,7 @@ export interface Schema {
   readonly minItems?: number
   readonly minLength?: number
   readonly minimum?: number
+  readonly oneOf?: ReadonlyArray<Schema>
   readonly pattern?: string
   readonly properties?: Readonly<Record<string, Schema>>
   readonly required?: ReadonlyArray<string>
@@ -69,15 +70,16 @@ const text = (source: Source, { maxLength = 40, minLength = 0 }: Schema): string
 
 const typeOf = (source: Source, { type }: Schema): string => Array.isArray(type) ? pick(source, type) : String(type)
 
+const membersOf = ({ anyOf, oneOf }: Schema): ReadonlyArray<Schema> | undefined => anyOf ?? oneOf
+
 /** Returns a value that the document allows. */
 export const valid = (source: Source, given: Schema, name: string): unknown => {
   const schema = resolve<Schema>(given)
   const known = source.pool[name]
   if (known !== undefined) return pick(source, known)
   if (schema.enum !== undefined) return pick(source, schema.enum)
-  if (schema.anyOf !== undefined && schema.properties === undefined) {
-    return valid(source, pick(source, schema.anyOf), name)
-  }
+  const members = membersOf(schema)
+  if (members !== undefined) return valid(source, pick(source, members), name)
   switch (typeOf(source, schema)) {
     case "null":
       return null
@@ -148,9 +150,10 @@ export const mutated = (source: Source, given: Schema, value: unknown, name: str
     return value.with(at, mutated(source, schema.items, value[at], `${name}[]`))
   }
   const isObject = typeof value === "object" && value !== null && !Array.isArray(value)
-  const properties = schema.properties ?? (schema.anyOf === undefined
+  const members = membersOf(schema)
+  const properties = schema.properties ?? (members === undefined
     ? undefined
-    : Object.fromEntries(schema.anyOf.flatMap((each) => Object.entries(resolve<Schema>(each).properties ?? {}))))
+    : Object.fromEntries(members.flatMap((each) => Object.entries(resolve<Schema>(each).properties ?? {}))))
   if (!isObject || properties === undefined || source.random() < 0.1) return pick(source, nearby(source, schema))
   const names = Object.keys(properties)
   const field = pick(source, names.length === 0 ? ["x"] : names)

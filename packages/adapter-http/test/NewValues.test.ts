@@ -16,6 +16,7 @@ const open_values: Readonly<Record<string, ReadonlyArray<string>>> = {
 interface Described {
   readonly $ref?: string
   readonly anyOf?: ReadonlyArray<Described>
+  readonly oneOf?: ReadonlyArray<Described>
   readonly description?: string
   readonly items?: Described
   readonly properties?: Readonly<Record<string, Described>>
@@ -30,10 +31,10 @@ const grown = (
   value: unknown,
   grow: (component: string, object: Readonly<Record<string, unknown>>) => Readonly<Record<string, unknown>>
 ): unknown => {
-  const { anyOf, items, properties } = resolve<Described>(schema)
+  const { anyOf, items, oneOf, properties } = resolve<Described>(schema)
   if (Array.isArray(value) && items !== undefined) return value.map((each) => grown(items, each, grow))
   if (!isObject(value)) return value
-  const branch = anyOf?.find((each) => flawOf(each, value) === null)
+  const branch = (anyOf ?? oneOf)?.find((each) => flawOf(each, value) === null)
   if (branch !== undefined) return grown(branch, value, grow)
   if (properties === undefined) return value
   const inside = Object.entries(value).map(([name, each]) => [name, grown(properties[name] ?? {}, each, grow)])

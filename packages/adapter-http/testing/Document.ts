@@ -57,7 +57,7 @@ const close = (value: unknown): unknown => {
 }
 
 const ajv = new Ajv2020({ allErrors: true, allowUnionTypes: true })
-ajv.addVocabulary(["x-extensible-enum"])
+ajv.addVocabulary(["x-extensible-enum", "discriminator"])
 addFormats.default(ajv)
 
 /** A schema as the validator reads it: closed, and referring to components by name alone. */

@@ -77,20 +77,21 @@ const objectOf = (schema: Schema, indent: string): string => {
   return `{\n${fields.join("")}${indent}}`
 }
 
+const choicesOf = (schema: Schema, indent: string): ReadonlyArray<string> =>
+  schema.enum?.map((literal) => JSON.stringify(literal)) ?? [typeOf(schema, indent)]
+
 const typeOf = (schema: Schema, indent: string): string => {
-  const { $ref, allOf, anyOf, const: constant, enum: literals, items, oneOf, properties, type } = schema
+  const { $ref, allOf, anyOf, const: constant, enum: literals, items, oneOf, type } = schema
   if ($ref !== undefined) return $ref.replace("#/components/schemas/", "")
   if (constant !== undefined) return JSON.stringify(constant)
   if (literals !== undefined) return union(literals.map((literal) => JSON.stringify(literal)), indent)
-  // With `properties`, `anyOf` only states which of them are required, which a type cannot express.
-  const members = properties === undefined ? anyOf ?? oneOf : undefined
-  if (members !== undefined) return union(members.map((member) => typeOf(member, indent)), indent)
+  const members = anyOf ?? oneOf
+  if (members !== undefined) return union(members.flatMap((member) => choicesOf(member, indent)), indent)
   if (type === "object") return objectOf(schema, indent)
   if (type === "array" && items !== undefined) return `ReadonlyArray<${typeOf(items, indent)}>`
   if (typeof type === "string" && type in scalars) return scalars[type] ?? ""
   if (Array.isArray(type)) return union(type.map((each: string) => typeOf({ ...schema, type: each }, indent)), indent)
-  // Beside a `type`, `allOf` only adds constraints that TypeScript cannot express.
-  if (type === undefined && allOf !== undefined) return allOf.map((each) => typeOf(each, indent)).join(" & ")
+  if (allOf !== undefined) return allOf.map((each) => typeOf(each, indent)).join(" & ")
   throw new Error(`No type is known for ${JSON.stringify(schema)}`)
 }
 

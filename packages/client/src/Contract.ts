@@ -41,6 +41,30 @@ export interface BodyTooLarge {
   }
 }
 
+export interface BodyValues {
+  readonly type: "body"
+  readonly parameters: ReadonlyArray<TemplateParameter>
+}
+
+export interface ButtonValues {
+  readonly type: "button"
+  /** The kind of the button. */
+  readonly sub_type:
+    | "quick_reply"
+    | "url"
+    | "copy_code"
+    | "flow"
+    | "catalog"
+    | "QUICK_REPLY"
+    | "URL"
+    | "COPY_CODE"
+    | "FLOW"
+    | "CATALOG"
+  /** The position of the button, from 0. */
+  readonly index: number | string
+  readonly parameters: ReadonlyArray<TemplateParameter>
+}
+
 /** A phone number, account, or page of the organization. */
 export interface Channel {
   readonly id: string
@@ -367,6 +391,40 @@ export interface CreatedWebhook {
   readonly signing_secret: string
 }
 
+export interface CurrencyParameter {
+  readonly type: "currency"
+  readonly currency: {
+    /** The text that replaces the placeholder. */
+    readonly fallback_value: string
+    /** An ISO 4217 code. */
+    readonly code: string
+    /** The amount multiplied by 1,000. */
+    readonly amount_1000: number
+  }
+  /** The placeholder's name, in a template with named placeholders. */
+  readonly parameter_name?: string
+}
+
+export interface DateTimeParameter {
+  readonly type: "date_time"
+  readonly date_time: {
+    /** The text that replaces the placeholder. */
+    readonly fallback_value: string
+  }
+  /** The placeholder's name, in a template with named placeholders. */
+  readonly parameter_name?: string
+}
+
+export interface DocumentParameter {
+  readonly type: "document"
+  readonly document: {
+    /** An https link from which the network loads the file. */
+    readonly link: string
+    /** The name that the recipient sees. */
+    readonly filename?: string
+  }
+}
+
 /** A change, with the IDs of the changed resources. */
 export type Event =
   | MessageReceivedEvent
@@ -430,6 +488,11 @@ export interface Forbidden {
   }
 }
 
+export interface HeaderValues {
+  readonly type: "header"
+  readonly parameters: ReadonlyArray<TemplateParameter>
+}
+
 /** A contact's account on one type of channel. */
 export interface Identity {
   readonly id: string
@@ -439,6 +502,14 @@ export interface Identity {
   readonly external_id: string
   readonly display_name: string | null
   readonly username: string | null
+}
+
+export interface ImageParameter {
+  readonly type: "image"
+  readonly image: {
+    /** An https link from which the network loads the file. */
+    readonly link: string
+  }
 }
 
 /** The organization used up its storage for idempotency records, events, and webhook deliveries. Reads still work, and so do retries whose response is already recorded. */
@@ -636,7 +707,7 @@ export interface MessageDetails {
   /** Contents that no other part describes, in the network's own form, such as the choices of a poll. */
   readonly provider_data?: Readonly<Record<string, unknown>>
   /** True if parts or items are missing because the details were too large. */
-  readonly is_truncated?: true
+  readonly is_truncated?: boolean
 }
 
 /** A contact sent a message. */
@@ -698,6 +769,12 @@ export interface NotFound {
   }
 }
 
+export interface PayloadParameter {
+  readonly type: "payload"
+  /** If the recipient chooses the quick reply, `details.choice` of their message contains this payload. */
+  readonly payload: string
+}
+
 export interface ReplayWebhook {
   /** Events raised at this time or later are posted again. The time must be within the last 30 days. */
   readonly since: string
@@ -755,12 +832,18 @@ export interface SendFailedEvent {
   }
 }
 
-export type SendMessage = {
-  readonly type: "text"
-  readonly text: string
-} | {
+export type SendMessage = SendText | SendTemplate
+
+/** At any time, on a phone-messaging channel. */
+export interface SendTemplate {
   readonly type: "template"
   readonly template: TemplateChoice
+}
+
+/** Inside the reply window: 24 hours after the contact's last message. */
+export interface SendText {
+  readonly type: "text"
+  readonly text: string
 }
 
 /** The author of a message. */
@@ -823,30 +906,7 @@ export interface TemplateButton {
 export interface TemplateChoice {
   readonly id: string
   /** The values for each part that has placeholders, by position or by name. */
-  readonly components: ReadonlyArray<{
-    readonly type: "header"
-    readonly parameters: ReadonlyArray<TemplateParameter>
-  } | {
-    readonly type: "body"
-    readonly parameters: ReadonlyArray<TemplateParameter>
-  } | {
-    readonly type: "button"
-    /** The kind of the button. */
-    readonly sub_type:
-      | "quick_reply"
-      | "url"
-      | "copy_code"
-      | "flow"
-      | "catalog"
-      | "QUICK_REPLY"
-      | "URL"
-      | "COPY_CODE"
-      | "FLOW"
-      | "CATALOG"
-    /** The position of the button, from 0. */
-    readonly index: number | string
-    readonly parameters: ReadonlyArray<TemplateParameter>
-  }>
+  readonly components: ReadonlyArray<HeaderValues | BodyValues | ButtonValues>
 }
 
 export interface TemplateComponent {
@@ -859,51 +919,20 @@ export interface TemplateComponent {
   readonly buttons: ReadonlyArray<TemplateButton> | null
 }
 
-export type TemplateParameter = {
+export type TemplateParameter =
+  | TextParameter
+  | CurrencyParameter
+  | DateTimeParameter
+  | ImageParameter
+  | VideoParameter
+  | DocumentParameter
+  | PayloadParameter
+
+export interface TextParameter {
   readonly type: "text"
   readonly text: string
   /** The placeholder's name, in a template with named placeholders. */
   readonly parameter_name?: string
-} | {
-  readonly type: "currency"
-  readonly currency: {
-    /** The text that replaces the placeholder. */
-    readonly fallback_value: string
-    readonly code: string
-    /** The amount multiplied by 1,000. */
-    readonly amount_1000: number
-  }
-  /** The placeholder's name, in a template with named placeholders. */
-  readonly parameter_name?: string
-} | {
-  readonly type: "date_time"
-  readonly date_time: {
-    /** The text that replaces the placeholder. */
-    readonly fallback_value: string
-  }
-  /** The placeholder's name, in a template with named placeholders. */
-  readonly parameter_name?: string
-} | {
-  readonly type: "image"
-  readonly image: {
-    readonly link: string
-  }
-} | {
-  readonly type: "video"
-  readonly video: {
-    readonly link: string
-  }
-} | {
-  readonly type: "document"
-  readonly document: {
-    readonly link: string
-    /** The name that the recipient sees. */
-    readonly filename?: string
-  }
-} | {
-  readonly type: "payload"
-  /** If the recipient chooses the quick reply, `details.choice` of their message contains this payload. */
-  readonly payload: string
 }
 
 /** The API key exceeded its rate limit. */
@@ -1114,6 +1143,14 @@ export interface UpsertedContacts {
   }>
 }
 
+export interface VideoParameter {
+  readonly type: "video"
+  readonly video: {
+    /** An https link from which the network loads the file. */
+    readonly link: string
+  }
+}
+
 /** A subscription that sends selected event types to one URL. */
 export interface Webhook {
   readonly id: string
@@ -1221,16 +1258,21 @@ export interface WebhookTestEvent {
 
 /** Why a request was rejected. */
 export type ErrorCode =
-  | "invalid_json" | "invalid_input" | "missing_idempotency_key"
+  | "invalid_json"
+  | "invalid_input"
+  | "missing_idempotency_key"
   | "body_too_large"
-  | "conflict" | "idempotency_conflict" | "request_processing"
+  | "conflict"
+  | "idempotency_conflict"
+  | "request_processing"
   | "insufficient_scope"
   | "storage_exhausted"
   | "internal_error"
   | "not_found"
   | "rate_limited"
   | "unauthorized"
-  | "provider_unavailable" | "search_timeout"
+  | "provider_unavailable"
+  | "search_timeout"
   | "unsupported_media_type"
 
 /** The input and the response of each operation, by its method and path. */

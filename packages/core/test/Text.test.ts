@@ -55,13 +55,17 @@ describe("schemas", () => {
     for (const value of ["", "abc", "a\u0000", "\uD800", 1, null]) assert.isNull(decode(two, value))
   })
 
-  it("trim before they measure, or keep the text unchanged", () => {
-    assert.strictEqual(decode(trimmedText({ min: 1, max: 2 }), "  ab "), "ab")
+  it("measure the text as it is sent and trim it, or keep it unchanged", () => {
+    assert.strictEqual(decode(trimmedText({ min: 1, max: 5 }), "  ab "), "ab")
+    assert.isNull(decode(trimmedText({ min: 1, max: 4 }), "  ab "))
+    assert.isNull(decode(trimmedText({ min: 3, max: 9 }), "  ab "))
     assert.isNull(decode(trimmedText({ min: 1, max: 2 }), "   "))
     for (const value of [" a ", " \n\t "]) assert.strictEqual(decode(text({ min: 1, max: 9 }), value), value)
     assert.deepStrictEqual(Schema.decodeUnknownOption(line(3))("  "), Option.some(null))
-    assert.deepStrictEqual(Schema.decodeUnknownOption(line(3))(" abc "), Option.some("abc"))
-    assert.deepStrictEqual(Schema.decodeUnknownOption(line(3))("abcd"), Option.none())
+    assert.deepStrictEqual(Schema.decodeUnknownOption(line(5))(" abc "), Option.some("abc"))
+    for (const value of ["abcd", " abc ", "    "]) {
+      assert.deepStrictEqual(Schema.decodeUnknownOption(line(3))(value), Option.none())
+    }
   })
 })
 

@@ -7,7 +7,7 @@ import { Context, type JsonSchema, Option, Record } from "effect"
 import { HttpApi, type HttpApiEndpoint, type HttpApiGroup, type OpenApi } from "effect/http-api"
 import { canReject, rejections, rejectionsOf } from "./Document/ErrorExamples.ts"
 import { headers, headersOf, parameters } from "./Document/Headers.ts"
-import { plain, referredBy, tolerant } from "./Document/Schemas.ts"
+import { discriminated, plain, referredBy, tolerant } from "./Document/Schemas.ts"
 import { webhooks, withResources } from "./Document/Webhooks.ts"
 import { cursor, Example, ids } from "./Examples.ts"
 import { OptionalBody, rulesFor } from "./Pipeline.ts"
@@ -178,7 +178,8 @@ export const completeFor =
     const document = generated as unknown as OpenApi.OpenAPISpec
     const paths = pathsOf(api, document.paths)
     const factored = factor(paths)
-    return plain({
+    const schemas = schemasOf(paths, withResources(document.components.schemas))
+    const whole = plain({
       openapi: document.openapi,
       info: { ...document.info, contact: { name: "Messaging CRM" } },
       servers: document.servers,
@@ -191,7 +192,8 @@ export const completeFor =
         headers,
         responses: factored.responses,
         examples: rejections,
-        schemas: schemasOf(paths, withResources(document.components.schemas))
+        schemas
       }
-    }) as Readonly<Record<string, unknown>>
+    })
+    return discriminated(whole, schemas) as Readonly<Record<string, unknown>>
   }

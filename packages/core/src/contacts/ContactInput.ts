@@ -94,29 +94,13 @@ export const WritableContact = Schema.Struct({
 })
 export interface WritableContact extends Schema.Schema.Type<typeof WritableContact> {}
 
-const visible = { type: "string", pattern: "\\S" }
-
-/**
- * JSON Schemas, at least one of which a new contact must match: each requires a name, phone, or email. The decision rejects
- * a contact without any.
- */
-const named = ["first_name", "last_name", "primary_phone", "primary_email"].map((field) => ({
-  required: [field],
-  properties: { [field]: visible }
-}))
-
-export const CreateContact = WritableContact.check(
-  Schema.makeFilter(() => true, { toJsonSchema: () => ({ anyOf: named }) })
-).annotate({
+export const CreateContact = WritableContact.annotate({
   identifier: "CreateContact",
   description: "A name, phone, or email is required. One-line texts are trimmed; an empty text is stored as null."
 }).pipe(Schema.brand("CreateContact"))
 export interface CreateContact extends Schema.Schema.Type<typeof CreateContact> {}
 
 const TagEdit = Schema.Array(TagId).check(Schema.isMaxLength(limits.tag_ids_max))
-
-/** Returns the JSON Schema of an object that has a field, whatever its value. */
-const present = (field: string) => ({ required: [field], properties: { [field]: {} } })
 
 /** The fields of an update that change single tags (contract §8.6). */
 const tagEdits = {
@@ -148,13 +132,9 @@ const contradiction = ({ add_tag_ids, remove_tag_ids, tag_ids }: TagChanges): Sc
     : true
 }
 
-const contradictory = {
-  not: { ...present("tag_ids"), anyOf: Object.keys(tagEdits).map(present) }
-}
-
 /** A partial update: an absent field keeps its value, null clears it (contract §8.4). */
 export const UpdateContact = Schema.Struct({ ...WritableContact.fields, ...tagEdits }).check(
-  Schema.makeFilter(contradiction, { toJsonSchema: () => contradictory })
+  Schema.makeFilter(contradiction, { toJsonSchema: () => ({}) })
 ).annotate({
   identifier: "UpdateContact",
   description: "An absent field keeps its value; `null` clears it."

@@ -34,8 +34,12 @@ const jsonSchemaOf = (shape: Schema.Constraint) => {
   return rest
 }
 
-/** Schema for text before trimming. Its bounds apply after trimming, so here they are documented and not checked. */
-const untrimmed = (schema: JsonSchema.JsonSchema) => Text.check(jsonSchemaOnly(schema))
+/**
+ * Schema for text before trimming. Its maximum length applies to the text as it is sent. All else applies after trimming, so
+ * here it is documented and not checked.
+ */
+const untrimmed = ({ maxLength = Infinity, ...schema }: JsonSchema.JsonSchema) =>
+  (maxLength === Infinity ? Text : text({ min: 0, max: Number(maxLength) })).check(jsonSchemaOnly(schema))
 
 /** A check that accepts what decoding leaves unchanged, for values that are made in code and never decoded. */
 const isLeftBy = <A>(normalize: (value: A) => A) =>
@@ -46,9 +50,15 @@ const isLeftBy = <A>(normalize: (value: A) => A) =>
 
 const trim = (value: string): string => value.trim()
 
-/** Schema for one line of text that is trimmed, or normalized otherwise, before it is measured. */
+/** Returns a pattern of texts with at least so many characters after trimming. */
+const visible = (min: number): string => min === 1 ? "\\S" : `\\S[\\s\\S]{${min - 2},}\\S`
+
+/**
+ * Schema for one line of text that is trimmed, or normalized otherwise. Its minimum length applies afterward, its maximum length
+ * before.
+ */
 export const trimmedText = (options: { readonly min: number; readonly max: number }, normalize = trim) =>
-  untrimmed({ ...jsonSchemaOf(text(options)), ...(options.min === 0 ? {} : { pattern: "\\S" }) }).pipe(
+  untrimmed({ maxLength: options.max, pattern: visible(options.min) }).pipe(
     Schema.decodeTo(text(options).check(isLeftBy(normalize)), {
       decode: normalizing(normalize),
       encode: SchemaGetter.passthrough()
@@ -67,10 +77,8 @@ export const optionalText = (max: number) => unlessBlank(text({ min: 1, max }), 
 
 const unlessBlank = <S extends Schema.Codec<string, string>>(shape: S, normalize: (value: string) => string) => {
   const { minLength = 0, ...rest } = jsonSchemaOf(shape)
-  // An empty text is accepted and becomes null, so the minimum length applies to what is left after trimming.
-  const schema = Number(minLength) > 1
-    ? { ...rest, pattern: `^\\s*(?:\\S[\\s\\S]{${Number(minLength) - 2},}\\S)?\\s*$` }
-    : rest
+  // A blank text is accepted and becomes null.
+  const schema = Number(minLength) > 1 ? { pattern: `^\\s*(?:${visible(Number(minLength))})?\\s*$`, ...rest } : rest
   const nullIfBlank = (value: string | null): string | null =>
     value === null || value.trim() === "" ? null : normalize(value) || null
   return Schema.NullOr(untrimmed(schema)).pipe(

@@ -116,9 +116,12 @@ export const SendMessage = Schema.Union([
   Schema.Struct({
     type: Schema.Literal("text"),
     text: text({ min: limits.message_text_chars_min, max: limits.message_text_chars_max })
-  }).annotate({ title: "A text", description: "Inside the reply window: 24 hours after the contact's last message." }),
+  }).annotate({
+    identifier: "SendText",
+    description: "Inside the reply window: 24 hours after the contact's last message."
+  }),
   Schema.Struct({ type: Schema.Literal("template"), template: TemplateChoice }).annotate({
-    title: "A template",
+    identifier: "SendTemplate",
     description: "At any time, on a phone-messaging channel."
   })
 ]).annotate({ identifier: "SendMessage" }).pipe(Schema.brand("SendMessage"))

@@ -1,7 +1,7 @@
 /** The data of a provider's template, and of the values for its placeholders (contract §9.5, §12.3). */
 import { Schema } from "effect"
 import { limits } from "../../kernel/Limits.ts"
-import { jsonSchemaOnly, text } from "../../kernel/TextSchemas.ts"
+import { text } from "../../kernel/TextSchemas.ts"
 
 export const TemplateButton = Schema.Struct({
   type: Schema.String,
@@ -61,8 +61,7 @@ const link_pattern = /^https:\/\/[^\s/\\?#]+(?:[/?#][^\s\\]*)?$/u
 /** The network loads the file from the link. The service does not. */
 const file = {
   link: text({ min: 1, max: limits.url_chars_max }).check(
-    Schema.isPattern(link_pattern, { expected: "an https link" }),
-    jsonSchemaOnly({ pattern: link_pattern.source })
+    Schema.isPattern(link_pattern, { expected: "an https link" })
   ).annotate({ description: "An https link from which the network loads the file." })
 }
 
@@ -70,28 +69,32 @@ const currency_pattern = /^[A-Z]{3}$/u
 
 /** A value for one placeholder, for the header's file, or for what a quick reply returns. */
 export const TemplateParameter = Schema.Union([
-  Schema.Struct({ type: Schema.Literal("text"), text: value, parameter_name }).annotate({ title: "Text" }),
+  Schema.Struct({ type: Schema.Literal("text"), text: value, parameter_name })
+    .annotate({ identifier: "TextParameter" }),
   Schema.Struct({
     type: Schema.Literal("currency"),
     currency: Schema.Struct({
       fallback_value: value.annotate({ description: "The text that replaces the placeholder." }),
       code: Schema.String.check(
-        Schema.isPattern(currency_pattern, { expected: "a currency such as EUR" }),
-        jsonSchemaOnly({ pattern: currency_pattern.source })
+        Schema.isPattern(currency_pattern, { expected: "a currency such as EUR" })
       ).annotate({ description: "An ISO 4217 code." }),
       amount_1000: Schema.Int.annotate({ description: "The amount multiplied by 1,000." })
     }),
     parameter_name
-  }).annotate({ title: "Currency" }),
+  }).annotate({ identifier: "CurrencyParameter" }),
   Schema.Struct({
     type: Schema.Literal("date_time"),
     date_time: Schema.Struct({
       fallback_value: value.annotate({ description: "The text that replaces the placeholder." })
     }),
     parameter_name
-  }).annotate({ title: "Date and time" }),
-  Schema.Struct({ type: Schema.Literal("image"), image: Schema.Struct(file) }).annotate({ title: "Image" }),
-  Schema.Struct({ type: Schema.Literal("video"), video: Schema.Struct(file) }).annotate({ title: "Video" }),
+  }).annotate({ identifier: "DateTimeParameter" }),
+  Schema.Struct({ type: Schema.Literal("image"), image: Schema.Struct(file) }).annotate({
+    identifier: "ImageParameter"
+  }),
+  Schema.Struct({ type: Schema.Literal("video"), video: Schema.Struct(file) }).annotate({
+    identifier: "VideoParameter"
+  }),
   Schema.Struct({
     type: Schema.Literal("document"),
     document: Schema.Struct({
@@ -100,13 +103,13 @@ export const TemplateParameter = Schema.Union([
         text({ min: 1, max: limits.name_chars_max }).annotate({ description: "The name that the recipient sees." })
       )
     })
-  }).annotate({ title: "Document" }),
+  }).annotate({ identifier: "DocumentParameter" }),
   Schema.Struct({
     type: Schema.Literal("payload"),
     payload: value.annotate({
       description: "If the recipient chooses the quick reply, `details.choice` of their message contains this payload."
     })
-  }).annotate({ title: "Payload" })
+  }).annotate({ identifier: "PayloadParameter" })
 ]).annotate({ identifier: "TemplateParameter" })
 export type TemplateParameter = typeof TemplateParameter.Type
 
@@ -136,14 +139,14 @@ const parameters = Schema.Array(TemplateParameter).check(Schema.isMaxLength(100)
 
 /** The values for one part of a template (contract §12.3). */
 export const TemplateValues = Schema.Union([
-  Schema.Struct({ type: Schema.Literal("header"), parameters }).annotate({ title: "Header" }),
-  Schema.Struct({ type: Schema.Literal("body"), parameters }).annotate({ title: "Body" }),
+  Schema.Struct({ type: Schema.Literal("header"), parameters }).annotate({ identifier: "HeaderValues" }),
+  Schema.Struct({ type: Schema.Literal("body"), parameters }).annotate({ identifier: "BodyValues" }),
   Schema.Struct({
     type: Schema.Literal("button"),
     sub_type: ButtonSubType.annotate({ description: "The kind of the button." }),
     index: ButtonIndex.annotate({ description: "The position of the button, from 0." }),
     parameters
-  }).annotate({ title: "Button" })
+  }).annotate({ identifier: "ButtonValues" })
 ])
 export type TemplateValues = typeof TemplateValues.Type
 
