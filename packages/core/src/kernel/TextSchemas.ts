@@ -75,10 +75,14 @@ export const lineOf = <S extends Schema.Codec<string, string>>(shape: S, normali
 /** Schema for optional text that is stored unchanged; null when it is blank. */
 export const optionalText = (max: number) => unlessBlank(text({ min: 1, max }), (value: string) => value)
 
+/** Returns a pattern that a blank text matches too, which is accepted and becomes null. One that starts with `^` allows for it. */
+const orBlank = (pattern: string): string => pattern.startsWith("^") ? pattern : `^\\s*(?:${pattern})?\\s*$`
+
 const unlessBlank = <S extends Schema.Codec<string, string>>(shape: S, normalize: (value: string) => string) => {
-  const { minLength = 0, ...rest } = jsonSchemaOf(shape)
-  // A blank text is accepted and becomes null.
-  const schema = Number(minLength) > 1 ? { pattern: `^\\s*(?:${visible(Number(minLength))})?\\s*$`, ...rest } : rest
+  const { minLength = 0, pattern = Number(minLength) > 1 ? visible(Number(minLength)) : null, ...rest } = jsonSchemaOf(
+    shape
+  )
+  const schema = pattern === null ? rest : { pattern: orBlank(String(pattern)), ...rest }
   const nullIfBlank = (value: string | null): string | null =>
     value === null || value.trim() === "" ? null : normalize(value) || null
   return Schema.NullOr(untrimmed(schema)).pipe(

@@ -7,6 +7,7 @@ import { Effect } from "effect"
 import { readFile, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { folder } from "../../testing/Folder.ts"
+import * as Processes from "../../testing/processes/Processes.ts"
 import { begin, contactsOf, layer } from "./ContactsImportScene.ts"
 
 it.layer(layer, { excludeTestServices: true, timeout: "5 minutes" })("contacts import", (it) => {
@@ -43,6 +44,62 @@ it.layer(layer, { excludeTestServices: true, timeout: "5 minutes" })("contacts i
         ].join("\r\n")
         assert.deepStrictEqual(yield* summarize(otherwise, "-"), { created: 0, unchanged: 3, failed: 0, errors: [] })
         assert.deepStrictEqual(yield* contactsOf(id), before)
+      }).pipe(Effect.scoped)
+  )
+
+  it.effect(
+    "reads numbers as they are copied and dialed, and rejects those that are not certain",
+    () =>
+      Effect.gen(function*() {
+        const { id, environment, run, summarize } = yield* begin
+        const copied = [
+          "\u202A+49 151 12345603\u202C",
+          "\u2068+4915112345604\u2069",
+          "\u200E+4915112345605",
+          "+49\u200B15112345606",
+          "+1\uFE0D-415-555-2671",
+          "0151 12345607",
+          "4915112345678.0",
+          "\u202A(646) 555-1234\u202C"
+        ]
+        const csv = ["primary_phone", ...copied].join("\n")
+        const rejected = yield* summarize(csv, "-")
+        assert.deepInclude(rejected, { created: 5, failed: 3 })
+        const [national, decimal, marked] = rejected.errors.map(({ message }) => message)
+        const expected =
+          "primary_phone must be one phone number that starts with + and the country code, such as +4915112345678."
+        assert.deepStrictEqual([national, decimal], [expected, expected])
+        assert.strictEqual(
+          marked,
+          `${expected} The value contains characters that cannot be seen: U+202A, U+202C.`
+        )
+        const stored = Effect.map(contactsOf(id), (contacts) =>
+          contacts.flatMap((contact) => contact.match(/\+[0-9]{11,13}/) ?? []).toSorted())
+        const numbers = [
+          "+14155552671",
+          ...[3, 4, 5, 6].map((digit) =>
+            `+491511234560${digit}`
+          )
+        ]
+        assert.deepStrictEqual(yield* stored, numbers)
+        assert.deepInclude(yield* summarize(csv, "-", "--country", "DE"), { created: 1, unchanged: 5, failed: 2 })
+        assert.deepStrictEqual(yield* stored, [...numbers, "+4915112345607"])
+        const organizations = (...args: ReadonlyArray<string>) => Processes.run(["organizations", ...args], environment)
+        const updated = yield* organizations("update", id, "--default-country", "US", "--json")
+        assert.deepInclude(JSON.parse(updated.stdout), { id, default_country: "US" })
+        assert.include((yield* organizations("list")).stdout, "US")
+        assert.deepInclude(yield* summarize(csv, "-"), { created: 1, unchanged: 5, failed: 2 })
+        assert.deepStrictEqual((yield* stored).at(1), "+16465551234")
+        const invalid = yield* organizations("update", id, "--default-country", "Germany")
+        assert.deepStrictEqual(invalid, {
+          code: 1,
+          stdout: "",
+          stderr: "--default-country must be a country's two letters of ISO 3166, such as DE.\n"
+        })
+        assert.strictEqual((yield* organizations("update", id, "--default-country", "none")).code, 0)
+        const wrong = yield* run(csv, "-", "--country", "de")
+        assert.strictEqual(wrong.code, 1)
+        assert.include(wrong.stderr, "a country's two letters of ISO 3166")
       }).pipe(Effect.scoped)
   )
 
