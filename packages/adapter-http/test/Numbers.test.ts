@@ -1,8 +1,8 @@
 /** How requests are read that contain numbers, emails, and IDs as people write and copy them (contract §1.5, §8.3). */
 import { assert, describe, it } from "@effect/vitest"
 import { CurrentActor } from "@messaging-crm/core/Actor"
+import { Country } from "@messaging-crm/core/Countries"
 import { Organizations, UpdateOrganization } from "@messaging-crm/core/Organizations"
-import { Country } from "@messaging-crm/core/Phones"
 import { Effect } from "effect"
 import { afterAll } from "vitest"
 import { idempotency, start } from "../testing/Service.ts"

@@ -1,8 +1,8 @@
 import { assert, it } from "@effect/vitest"
 import { hardText } from "@messaging-crm/conformance/Arbitraries"
 import { emptyContact, searchTerms, searchText } from "@messaging-crm/core/Contacts"
+import { Country } from "@messaging-crm/core/Countries"
 import { ContactId } from "@messaging-crm/core/Ids"
-import { Country } from "@messaging-crm/core/Phones"
 import { foldCase } from "@messaging-crm/core/Text"
 import { DateTime } from "effect"
 

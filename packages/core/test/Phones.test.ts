@@ -1,7 +1,8 @@
 /** Phones: a number is read as people write it or rejected, and no other number is ever read (contract §8.3). */
 import { assert, describe, it } from "@effect/vitest"
 import { hardText } from "@messaging-crm/conformance/Arbitraries"
-import { canonical, Country, DefaultCountry, Phone, sharedSpelling, spellings } from "@messaging-crm/core/Phones"
+import { countries, Country, DefaultCountry } from "@messaging-crm/core/Countries"
+import { canonical, Phone, sharedSpelling, spellings } from "@messaging-crm/core/Phones"
 import { Arbitrary, Effect, Option, Schema } from "effect"
 import examples from "libphonenumber-js/examples.mobile.json"
 import { getCountries, parsePhoneNumberFromString } from "libphonenumber-js/max"
@@ -20,6 +21,10 @@ const rejects = (cases: ReadonlyArray<string>, country: string | null = null) =>
     it(`rejects ${JSON.stringify(written)}`, () => assert.isNull(read(written, country)))
   }
 }
+
+it("every country of the library can be a default country", () => {
+  assert.deepStrictEqual(countries, getCountries())
+})
 
 /** A mobile number of each country. */
 const numbers = getCountries().flatMap((country) => {

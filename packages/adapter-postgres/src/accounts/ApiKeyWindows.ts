@@ -6,9 +6,9 @@
  * fails, and reads must still work: then the statement only finds the key, and `LocalWindows.ts` counts its requests.
  */
 import { Scope, window_seconds } from "@messaging-crm/core/ApiKeys"
+import { Country } from "@messaging-crm/core/Countries"
 import { ApiKeyId, MemberId, OrganizationId } from "@messaging-crm/core/Ids"
 import { key_roles } from "@messaging-crm/core/Members"
-import { Country } from "@messaging-crm/core/Phones"
 import { Effect, Option, Schema } from "effect"
 import type { SqlClient } from "effect/sql"
 import { At } from "../database/Columns.ts"

@@ -1,10 +1,10 @@
 /** Tests of the guarantees of `ApiKeyStore`. */
 import { assert } from "@effect/vitest"
 import { type ApiKey, ApiKeyRows, ApiKeyStore } from "@messaging-crm/core/ApiKeys"
+import { Country } from "@messaging-crm/core/Countries"
 import { ApiKeyId, type MemberId, type OrganizationId } from "@messaging-crm/core/Ids"
 import { MemberRows } from "@messaging-crm/core/Members"
 import { OrganizationRows, OrganizationStore } from "@messaging-crm/core/Organizations"
-import { Country } from "@messaging-crm/core/Phones"
 import { DateTime, Effect, Option } from "effect"
 import { hardText } from "../Arbitraries.ts"
 import * as Fixtures from "../Fixtures.ts"

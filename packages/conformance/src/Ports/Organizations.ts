@@ -1,10 +1,10 @@
 /** Tests of the guarantees of `OrganizationStore`. */
 import { assert } from "@effect/vitest"
 import { type AuditFilters, AuditStore } from "@messaging-crm/core/Audit"
+import { Country } from "@messaging-crm/core/Countries"
 import { MemberId, OrganizationId } from "@messaging-crm/core/Ids"
 import { type Member, MemberStore, toColumns } from "@messaging-crm/core/Members"
 import { type Organization, OrganizationStore } from "@messaging-crm/core/Organizations"
-import { Country } from "@messaging-crm/core/Phones"
 import { DateTime, Effect, Exit, Option } from "effect"
 import { hardText, literal, moment, orNull } from "../Arbitraries.ts"
 import { type It, newAuditRecord, noon, type Options, uuid } from "../Fixtures.ts"

@@ -2,8 +2,8 @@
  * The data of an API key, and where keys are stored (contract §4).
  */
 import { Context, type Effect, type Option, Schema } from "effect"
+import type { Country } from "../kernel/Countries.ts"
 import { ApiKeyId, MemberId, type OrganizationId } from "../kernel/Ids.ts"
-import type { Country } from "../kernel/Phones.ts"
 import { Scope } from "../kernel/Scope.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"

@@ -3,10 +3,10 @@
  */
 import { type Brand, Context, DateTime, Effect, Layer, Option, Redacted, Result, Schema } from "effect"
 import { type Actor, CurrentActor } from "../kernel/Actor.ts"
+import type { Country } from "../kernel/Countries.ts"
 import { ApiKeyId, MemberId, OrganizationId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { operation } from "../kernel/Operations.ts"
-import type { Country } from "../kernel/Phones.ts"
 import { Secrets } from "../kernel/Secrets.ts"
 import { trimmedText } from "../kernel/TextSchemas.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"

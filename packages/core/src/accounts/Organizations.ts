@@ -5,11 +5,11 @@
  */
 import { Context, DateTime, Effect, Layer, type Option, Result, Schema } from "effect"
 import { CurrentActor, RequestId } from "../kernel/Actor.ts"
+import { Country } from "../kernel/Countries.ts"
 import { emailLine, isEmail } from "../kernel/Emails.ts"
 import { Ids, MemberId, OrganizationId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { operation } from "../kernel/Operations.ts"
-import { Country } from "../kernel/Phones.ts"
 import { trimmedText } from "../kernel/TextSchemas.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import { traced } from "../kernel/Traces.ts"

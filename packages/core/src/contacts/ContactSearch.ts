@@ -3,9 +3,10 @@
  */
 import { Option } from "effect"
 import type { ChannelType } from "../catalog/Channels.ts"
+import { type Country } from "../kernel/Countries.ts"
 import type { MemberId, TagId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
-import { canonical, type Country, spellings } from "../kernel/Phones.ts"
+import { canonical, spellings } from "../kernel/Phones.ts"
 import { plain } from "../kernel/PlainText.ts"
 import { firstCharacters, foldCase } from "../kernel/Text.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"

@@ -7,9 +7,10 @@
 import { Context, Effect, Layer, Option, Result, Schema } from "effect"
 import type { ChannelType } from "../catalog/Channels.ts"
 import { CurrentActor } from "../kernel/Actor.ts"
+import { type Country, DefaultCountry } from "../kernel/Countries.ts"
 import { ContactId, IdentityId, type OrganizationId } from "../kernel/Ids.ts"
 import { operation } from "../kernel/Operations.ts"
-import { canonical, type Country, DefaultCountry, sharedSpelling } from "../kernel/Phones.ts"
+import { canonical, sharedSpelling } from "../kernel/Phones.ts"
 import * as Changes from "../work/Changes.ts"
 import { type ConcurrentChanges, Decide, type DecisionContext } from "../work/Decide.ts"
 import {

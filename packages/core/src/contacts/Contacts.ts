@@ -4,6 +4,7 @@
 import { Context, Effect, Layer, type Option } from "effect"
 import { CurrentActor } from "../kernel/Actor.ts"
 import { zipConcurrently } from "../kernel/Concurrency.ts"
+import { DefaultCountry } from "../kernel/Countries.ts"
 import type { ContactId, OrganizationId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { operation } from "../kernel/Operations.ts"
@@ -16,7 +17,6 @@ import {
   type PageRequest,
   type Position
 } from "../kernel/Page.ts"
-import { DefaultCountry } from "../kernel/Phones.ts"
 import type { AuditRecord } from "../work/Audit.ts"
 import { Decide, type Write } from "../work/Decide.ts"
 import type { Respond } from "../work/RecordedResponses.ts"

@@ -1,36 +1,16 @@
 /** Phones: the canonical form of a phone number, by which people are recognized (contract §8.2). */
-import { type Array, Context, Effect, Option, Schema, SchemaGetter, SchemaIssue } from "effect"
+import { type Array, Effect, Option, Schema, SchemaGetter, SchemaIssue } from "effect"
 import {
   type CountryCode,
   getCountryCallingCode,
-  isSupportedCountry,
   parsePhoneNumberFromString,
   type PhoneNumber
 } from "libphonenumber-js/max"
+import { type Country, DefaultCountry } from "./Countries.ts"
 import { limits } from "./Limits.ts"
 import { type Notation, notationOf } from "./PhoneNotation.ts"
 import { plainLine } from "./PlainText.ts"
 import { trimmedText } from "./TextSchemas.ts"
-
-const isCountry = (value: string): value is CountryCode => isSupportedCountry(value)
-
-/** A country whose phone numbers can be read as they are dialed within it: two letters of ISO 3166. */
-export const Country = Schema.String.check(
-  Schema.makeFilter(isCountry, {
-    expected: "a country's two letters of ISO 3166, such as DE",
-    toJsonSchema: () => ({})
-  })
-).pipe(Schema.brand("Country"))
-export type Country = typeof Country.Type
-
-/**
- * The country whose notation is read in addition to the international one; null for none (contract §8.3).
- *
- * Authentication provides that of the organization, and an import the one that is given to it.
- */
-export const DefaultCountry = Context.Reference<Country | null>("@messaging-crm/core/Phones/DefaultCountry", {
-  defaultValue: () => null
-})
 
 const international = /^\+[1-9][0-9]{4,14}$/
 /** Mexico's mobile numbers until 2019, which networks still use. */

@@ -1,9 +1,9 @@
 /** The common parts of the admin commands, which run core's operations on the configured database as an operator. */
 import { CurrentActor } from "@messaging-crm/core/Actor"
+import { DefaultCountry } from "@messaging-crm/core/Countries"
 import { ConcurrentChanges } from "@messaging-crm/core/Decide"
 import { OrganizationId } from "@messaging-crm/core/Ids"
 import { Organizations } from "@messaging-crm/core/Organizations"
-import { DefaultCountry } from "@messaging-crm/core/Phones"
 import { Data, Effect, Schema } from "effect"
 import { Command } from "effect/cli"
 import * as Logging from "../observability/Logging.ts"

@@ -1,5 +1,5 @@
 import type { ColumnRepeated, ColumnUnknown, KeyUnsuitable } from "@messaging-crm/core/ContactTable"
-import { Country, DefaultCountry } from "@messaging-crm/core/Phones"
+import { Country, DefaultCountry } from "@messaging-crm/core/Countries"
 import { Effect, FileSystem, Option, Ref, Stdio, Stream } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import * as Admin from "../cli/Admin.ts"
