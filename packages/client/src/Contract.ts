@@ -282,7 +282,7 @@ export interface CreateContact {
   readonly first_name?: string | null
   readonly last_name?: string | null
   readonly primary_email?: string | null
-  /** One phone number with `+` and its country code. Spaces and `()-./` between groups of digits are ignored, `00` is read as `+`, and invisible characters are removed. A number as it is dialed within a country is accepted only if the organization has that default country. */
+  /** One phone number with `+` and its country code. Spaces and `()-./` between groups of digits are ignored, `00` is read as `+`, and invisible characters are removed. Digits alone are accepted only if they are certain to begin with the country code, and a number as it is dialed within a country only if it is the organization's default country. */
   readonly primary_phone?: string | null
   readonly company?: string | null
   readonly job_title?: string | null
@@ -856,7 +856,7 @@ export interface Sender {
 export interface StartConversation {
   /** A phone-messaging channel. */
   readonly channel_id: string
-  /** One phone number with `+` and its country code. Spaces and `()-./` between groups of digits are ignored, `00` is read as `+`, and invisible characters are removed. A number as it is dialed within a country is accepted only if the organization has that default country. */
+  /** One phone number with `+` and its country code. Spaces and `()-./` between groups of digits are ignored, `00` is read as `+`, and invisible characters are removed. Digits alone are accepted only if they are certain to begin with the country code, and a number as it is dialed within a country only if it is the organization's default country. */
   readonly phone: string
   readonly template: TemplateChoice
 }
@@ -992,7 +992,7 @@ export interface UpdateContact {
   readonly first_name?: string | null
   readonly last_name?: string | null
   readonly primary_email?: string | null
-  /** One phone number with `+` and its country code. Spaces and `()-./` between groups of digits are ignored, `00` is read as `+`, and invisible characters are removed. A number as it is dialed within a country is accepted only if the organization has that default country. */
+  /** One phone number with `+` and its country code. Spaces and `()-./` between groups of digits are ignored, `00` is read as `+`, and invisible characters are removed. Digits alone are accepted only if they are certain to begin with the country code, and a number as it is dialed within a country only if it is the organization's default country. */
   readonly primary_phone?: string | null
   readonly company?: string | null
   readonly job_title?: string | null
@@ -1069,7 +1069,7 @@ export interface UpsertContact {
   readonly first_name?: string | null
   readonly last_name?: string | null
   readonly primary_email?: string | null
-  /** One phone number with `+` and its country code. Spaces and `()-./` between groups of digits are ignored, `00` is read as `+`, and invisible characters are removed. A number as it is dialed within a country is accepted only if the organization has that default country. */
+  /** One phone number with `+` and its country code. Spaces and `()-./` between groups of digits are ignored, `00` is read as `+`, and invisible characters are removed. Digits alone are accepted only if they are certain to begin with the country code, and a number as it is dialed within a country only if it is the organization's default country. */
   readonly primary_phone?: string | null
   readonly company?: string | null
   readonly job_title?: string | null

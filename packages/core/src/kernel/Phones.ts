@@ -109,13 +109,13 @@ const readWithin = (notation: Notation, country: CountryCode): Option.Option<Pho
  */
 export const canonical = (written: string, country: Country | null = null): Option.Option<string> =>
   Option.flatMap(notationOf(written), (notation) => {
-    const number = notation.is_international
+    const found = notation.is_international
       ? readInternational(notation)
-      // Its check has proved that the country is one of the library's.
       : country === null
       ? readBare(notation)
+      // Its schema has proved that the country is one of the library's.
       : readWithin(notation, country as CountryCode)
-    return Option.map(number, ({ number }) => number)
+    return Option.map(found, ({ number }) => number)
   })
 
 /** Returns the canonical form of a network's ID that is a phone number. Digits without `+` may be another ID. */
@@ -150,7 +150,7 @@ export const sharedSpelling = (number: string): string => spellings(number).toSo
 
 /** The description of a phone number as clients write it. */
 export const phone_description =
-  "One phone number with `+` and its country code. Spaces and `()-./` between groups of digits are ignored, `00` is read as `+`, and invisible characters are removed. A number as it is dialed within a country is accepted only if the organization has that default country."
+  "One phone number with `+` and its country code. Spaces and `()-./` between groups of digits are ignored, `00` is read as `+`, and invisible characters are removed. Digits alone are accepted only if they are certain to begin with the country code, and a number as it is dialed within a country only if it is the organization's default country."
 
 const expectedIn = (country: Country | null): string =>
   country === null
