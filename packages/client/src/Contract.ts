@@ -166,6 +166,8 @@ export interface ContactCreatedEvent {
   /** Time of the change. */
   readonly timestamp: string
   readonly data: {
+    /** The contact's last conversation; null if it has none. */
+    readonly conversation_id: string | null
     readonly contact_id: string
     /** Only for a webhook with `include_resource`. */
     readonly contact?: Contact
@@ -193,6 +195,8 @@ export interface ContactUpdatedEvent {
   /** Time of the change. */
   readonly timestamp: string
   readonly data: {
+    /** The contact's last conversation; null if it has none. */
+    readonly conversation_id: string | null
     readonly contact_id: string
     /** Names of fields of the contact. */
     readonly changed_fields: ReadonlyArray<string>
@@ -1228,6 +1232,8 @@ export interface WebhookDisabledEvent {
   /** Time of the change. */
   readonly timestamp: string
   readonly data: {
+    /** Null, because the event is about no conversation. */
+    readonly conversation_id: null
     readonly webhook_id: string
     /** A request disabled it, its endpoint responded with 410, or it had no success for five days. */
     readonly reason: "request" | "gone" | "failing"
@@ -1252,6 +1258,8 @@ export interface WebhookTestEvent {
   /** Time of the change. */
   readonly timestamp: string
   readonly data: {
+    /** Null, because the event is about no conversation. */
+    readonly conversation_id: null
     readonly webhook_id: string
   }
 }

@@ -28,13 +28,14 @@ it("has the events as the service makes them", () => {
 
 /** Compiled, and never called: the type of an event tells what its `data` has. */
 const narrowed = (event: WebhookEvent): string | null => {
+  // Every event has it, whatever its type.
+  expectTypeOf(event.data.conversation_id).toEqualTypeOf<string | null>()
   if (event.type === "message.updated") {
     expectTypeOf(event).toEqualTypeOf<MessageUpdatedEvent>()
     expectTypeOf(event.data.message).toEqualTypeOf<EventMessage | undefined>()
   }
   if (event.type === "contact.created" || event.type === "contact.updated") {
     expectTypeOf(event.data.contact).toEqualTypeOf<Contact | undefined>()
-    // @ts-expect-error a contact is in no conversation
     return event.data.conversation_id
   }
   switch (event.type) {
@@ -98,8 +99,6 @@ const reason = (error: MessagingCrmError) => {
 }
 
 const receive = (event: WebhookEvent) => {
-  // @ts-expect-error not events of contacts and webhooks
-  if (event.data.conversation_id === "") return undefined
   if (event.type === "conversation.closed") expectTypeOf(event.data.conversation_id).toEqualTypeOf<string>()
   if (event.type === "message.updated") expectTypeOf(event.data.message_id).toEqualTypeOf<string>()
   // @ts-expect-error only events of messages have one

@@ -6,6 +6,7 @@ import type { Options } from "./Fixtures.ts"
 import * as ContactImports from "./Journeys/ContactImports.ts"
 import * as ContactNumbers from "./Journeys/ContactNumbers.ts"
 import * as ContactUpserts from "./Journeys/ContactUpserts.ts"
+import * as EventConversations from "./Journeys/EventConversations.ts"
 import * as Holds from "./Journeys/Holds.ts"
 import * as IdempotentRequests from "./Journeys/IdempotentRequests.ts"
 import * as Inbound from "./Journeys/Inbound.ts"
@@ -27,6 +28,7 @@ export const journeyTests = (storage: Storage, options: Options) => {
   Sends.journeyTests(storage)
   Holds.journeyTests(storage)
   Inbound.journeyTests(storage)
+  EventConversations.journeyTests(storage)
   WebhookReplays.journeyTests(storage)
   WebhookResources.journeyTests(storage)
   Webhooks.journeyTests(storage)

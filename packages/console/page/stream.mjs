@@ -15,11 +15,11 @@ const shown_max = 300
 
 /** @param {WebhookEvent} event */
 const onEvent = (event) => {
-  const conversation_id = "conversation_id" in event.data ? event.data.conversation_id : undefined
+  const { conversation_id } = event.data
   updateState({ events: [...state.events, event].slice(-shown_max) })
   if (event.type === "message.updated" && event.data.status !== "edited" && event.data.status !== "deleted") {
     applyMessageStatus({ message_id: event.data.message_id, status: event.data.status })
-  } else if (conversation_id !== undefined) refreshConversation(conversation_id)
+  } else if (conversation_id !== null) refreshConversation(conversation_id)
   if (event.type === "message.received" && event.data.conversation_id !== state.conversation?.id) {
     updateState({ unread: new Set(state.unread).add(event.data.conversation_id) })
   }

@@ -16,10 +16,10 @@ const data: { readonly [Type in AnyEventType]: Extract<Encoded, { readonly type:
   "conversation.closed": { conversation_id },
   "conversation.opened": { conversation_id },
   "conversation.assigned": { conversation_id, assigned_user_id },
-  "contact.created": { contact_id },
-  "contact.updated": { contact_id, changed_fields: ["company", "tags"] },
-  "webhook.disabled": { webhook_id, reason: "gone" },
-  "webhook.test": { webhook_id }
+  "contact.created": { conversation_id: null, contact_id },
+  "contact.updated": { conversation_id, contact_id, changed_fields: ["company", "tags"] },
+  "webhook.disabled": { conversation_id: null, webhook_id, reason: "gone" },
+  "webhook.test": { conversation_id: null, webhook_id }
 }
 
 /** Returns the example of a type. */

@@ -13,7 +13,7 @@ const Posted = Schema.fromJsonString(Schema.Struct({
   id: Schema.String,
   type: Schema.String,
   timestamp: Schema.String,
-  data: Schema.Record(Schema.String, Schema.String)
+  data: Schema.Record(Schema.String, Schema.NullOr(Schema.String))
 }))
 const decode = Schema.decodeEffect(Posted)
 

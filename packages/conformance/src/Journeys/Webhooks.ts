@@ -65,7 +65,7 @@ const testEvents = (it: Scene.It) => {
         id: delivery.event_id,
         type: "webhook.test" as const,
         timestamp: delivery.created_at,
-        data: { webhook_id: id }
+        data: { conversation_id: null, webhook_id: id }
       }
       const [request = assert.fail("Nothing was posted.")] = yield* tested.posted
       assert.strictEqual(

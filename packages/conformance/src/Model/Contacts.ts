@@ -56,6 +56,9 @@ const fields = Object.keys(WritableContact.fields).filter((field) => field !== "
 
 export const nothingKnown = Object.fromEntries(fields.map((field) => [field, null]))
 
+/** Returns the IDs in the events of a contact. */
+export const idsOf = ({ id, last }: Contact) => ({ conversation_id: last?.conversation.id ?? null, contact_id: id })
+
 /** Edits a contact, and raises an event with the names of the fields that differ afterwards. Returns whether any does. */
 export const edit = (organization: Organization, contact: Contact, how: () => void): boolean => {
   const fields = () =>
@@ -66,7 +69,7 @@ export const edit = (organization: Organization, contact: Contact, how: () => vo
     field === "updated_at" || before.get(field) === value ? [] : [field]
   )
   if (changed_fields.length > 0) {
-    raise(organization, "contact.updated", { contact_id: contact.id, changed_fields: changed_fields.toSorted() })
+    raise(organization, "contact.updated", { ...idsOf(contact), changed_fields: changed_fields.toSorted() })
   }
   return changed_fields.length > 0
 }
@@ -83,7 +86,7 @@ export const newContact = (organization: Organization): Contact => {
     updated_at: organization.now
   }
   organization.contacts.push(contact)
-  raise(organization, "contact.created", { contact_id: contact.id })
+  raise(organization, "contact.created", idsOf(contact))
   return contact
 }
 

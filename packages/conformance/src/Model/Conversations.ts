@@ -1,6 +1,6 @@
 /** The model of conversations and identities (contract §10). */
 import type { Channel } from "@messaging-crm/core/Channels"
-import { edit, isIdentity, isNumberOf, newContact, withPhone } from "./Contacts.ts"
+import { edit, idsOf, isIdentity, isNumberOf, newContact, withPhone } from "./Contacts.ts"
 import { raise } from "./Events.ts"
 import { newestFirst, ok, type Outcome, rejected, showConversation } from "./Results.ts"
 import type { Contact, Conversation, Identity, Organization } from "./State.ts"
@@ -151,7 +151,7 @@ export const assign = (
 
 const setOwner = (organization: Organization, contact: Contact, owner_user_id: string) => {
   // The former owner is irrelevant.
-  raise(organization, "contact.updated", { contact_id: contact.id, changed_fields: ["owner_user_id"] })
+  raise(organization, "contact.updated", { ...idsOf(contact), changed_fields: ["owner_user_id"] })
   contact.plain = { ...contact.plain, owner_user_id }
   contact.updated_at = organization.now
 }

@@ -71,7 +71,7 @@ export const disableWebhook = (
   if (webhook === undefined) return rejected("WebhookNotFound")
   if (webhook.disabled_at !== null) return ok(showWebhook(webhook))
   webhook.disabled_at = organization.now
-  raise(organization, "webhook.disabled", { webhook_id: webhook.id, reason: "request" })
+  raise(organization, "webhook.disabled", { conversation_id: null, webhook_id: webhook.id, reason: "request" })
   webhook.abandoned.push(...webhook.pending)
   webhook.pending = []
   return ok(showWebhook(webhook))
@@ -93,7 +93,7 @@ export const testWebhook = (organization: Organization, webhook: Webhook | undef
   if (webhook.disabled_at !== null) return rejected("WebhookDisabled")
   const event: Event = {
     type: "webhook.test",
-    data: { webhook_id: webhook.id },
+    data: { conversation_id: null, webhook_id: webhook.id },
     created_at: organization.now,
     has_resource: false
   }

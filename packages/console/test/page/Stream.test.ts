@@ -107,7 +107,9 @@ it("deliveries are read only while they are visible", async () => {
 it("the page keeps the newest 300 requests and events", async () => {
   for (let number = 0; number < 302; number++) {
     listeners.get("request")?.({ data: JSON.stringify({ path: `/v1/${number}` }) })
-    listeners.get("event")?.({ data: JSON.stringify(event("contact.created", {}, String(number))) })
+    listeners.get("event")?.({
+      data: JSON.stringify(event("contact.created", { conversation_id: null }, String(number)))
+    })
   }
   assert.deepStrictEqual([state.requests.length, state.requests[0]?.path], [300, "/v1/2"])
   assert.deepStrictEqual([state.events.length, state.events[0]?.id], [300, "2"])

@@ -73,11 +73,14 @@ const resourceOf = (contact: Contact): Events.NamedResource<"contact"> => ({
   message_id: null
 })
 
+/** Returns the IDs in the events of a contact. */
+const dataOf = ({ id, last_conversation_id }: Contact) => ({ conversation_id: last_conversation_id, contact_id: id })
+
 /** Inserts a contact, and raises the event of its creation. */
 export const addContact = (contact: Contact, context: DecisionContext): Changes.Changes =>
   Changes.all(
     insertContact(contact),
-    Changes.raise(Events.make("contact.created", { contact_id: contact.id }, context, resourceOf(contact)))
+    Changes.raise(Events.make("contact.created", dataOf(contact), context, resourceOf(contact)))
   )
 
 /** Raises `contact.updated` with the names of the changed fields, if there are any. `contact` is the contact after the change. */
@@ -91,7 +94,7 @@ export const raiseUpdated = (
     : Changes.raise(
       Events.make(
         "contact.updated",
-        { contact_id: contact.id, changed_fields },
+        { ...dataOf(contact), changed_fields },
         context,
         resourceOf(withoutVersion(contact))
       )

@@ -42,15 +42,23 @@ export type EventResourceName = "contact" | "conversation" | "message"
 
 const nameOf = (type: string): string => `${type.split(".").map(String.capitalize).join("")}Event`
 
-/** Declares a type of event: its description, the fields of its `data`, and the resource that webhooks can request with it. */
+/** The conversation of an event that may have none, as every event has the field. */
+type EventConversation = Schema.Codec<ConversationId | null, string | null>
+
+/**
+ * Declares a type of event: its description, its conversation, the other fields of its `data`, and the resource that webhooks
+ * can request with it.
+ */
 const declare = <
   const Type extends string,
+  Conversation extends EventConversation,
   Fields extends Schema.Struct.Fields,
   Resource extends EventResourceName | null
 >(
   type: Type,
-  { data, description, resource }: {
+  { conversation_id, data, description, resource }: {
     readonly description: string
+    readonly conversation_id: Conversation
     readonly data: Fields
     readonly resource: Resource
   }
@@ -68,58 +76,76 @@ const declare = <
     ),
     type: Schema.Literal(type),
     timestamp: Timestamp.pipe(Schema.annotateEncoded({ description: "Time of the change." })),
-    data: Schema.Struct(data)
+    data: Schema.Struct({ conversation_id, ...data })
   }).annotate({ identifier: nameOf(type), description })
 })
 
 const of_conversation = { conversation_id: ConversationId }
-const of_message = { ...of_conversation, message_id: MessageId }
+const of_message = { ...of_conversation, data: { message_id: MessageId } }
+const of_contact = {
+  conversation_id: Schema.NullOr(ConversationId).annotate({
+    description: "The contact's last conversation; null if it has none."
+  })
+}
+const of_webhook = {
+  conversation_id: Schema.Null.annotate({ description: "Null, because the event is about no conversation." })
+}
 
 /** Every type of event. Their order is that of lists of types, and of the unions in the OpenAPI document. */
 export const declarations = [
   declare("message.received", {
     description: "A contact sent a message.",
-    data: of_message,
+    ...of_message,
     resource: "message"
   }),
   declare("message.sent", {
     description:
       "The messaging provider accepted an outbound message, or someone in the organization wrote one in the network's own app, such as the WhatsApp Business app.",
-    data: of_message,
+    ...of_message,
     resource: "message"
   }),
   declare("message.updated", {
     description: "A message was delivered, read, edited, or deleted, or it failed. `status` identifies the change.",
-    data: { ...of_message, status: Schema.Literals(["delivered", "read", "failed", "edited", "deleted"]) },
+    ...of_conversation,
+    data: {
+      message_id: MessageId,
+      status: Schema.Literals(["delivered", "read", "failed", "edited", "deleted"])
+    },
     resource: "message"
   }),
   declare("send.failed", {
     description: "A send ended without becoming a message.",
-    data: { ...of_conversation, send_id: SendId, failure_reason: FailureReason },
+    ...of_conversation,
+    data: { send_id: SendId, failure_reason: FailureReason },
     resource: null
   }),
   declare("conversation.closed", {
     description: "A conversation was closed.",
-    data: of_conversation,
+    ...of_conversation,
+    data: {},
     resource: "conversation"
   }),
   declare("conversation.opened", {
     description: "A conversation was created, or a closed one was reopened.",
-    data: of_conversation,
+    ...of_conversation,
+    data: {},
     resource: "conversation"
   }),
   declare("conversation.assigned", {
     description: "A conversation was assigned to a member, or unassigned.",
-    data: { ...of_conversation, assigned_user_id: Schema.NullOr(MemberId) },
+    ...of_conversation,
+    data: { assigned_user_id: Schema.NullOr(MemberId) },
     resource: "conversation"
   }),
   declare("contact.created", {
     description: "A contact was created. Imports without `--update` do not raise this event.",
+    ...of_contact,
     data: { contact_id: ContactId },
     resource: "contact"
   }),
   declare("contact.updated", {
     description: "Fields of a contact changed. `changed_fields` names them.",
+    ...of_contact,
     data: {
       contact_id: ContactId,
       changed_fields: Schema.Array(Schema.String).annotate({ description: "Names of fields of the contact." })
@@ -128,6 +154,7 @@ export const declarations = [
   }),
   declare("webhook.disabled", {
     description: "Another webhook was disabled.",
+    ...of_webhook,
     data: {
       webhook_id: WebhookId,
       reason: Schema.Literals(["request", "gone", "failing"]).annotate({
@@ -138,6 +165,7 @@ export const declarations = [
   }),
   declare("webhook.test", {
     description: "A client tested the webhook.",
+    ...of_webhook,
     data: { webhook_id: WebhookId },
     resource: null
   })
@@ -203,9 +231,22 @@ export const make = <const Type extends AnyEventType>(
   resource: NamedResource<ResourceNameOf<Type>> | null = null
 ): RaisedEvent => {
   const id = EventId.make(uuid())
-  const body = JSON.stringify({ id, type, timestamp: DateTime.formatIso(now), data })
+  const { conversation_id, ...rest } = data
+  // The conversation is the first field of `data` in the bytes of every event.
+  const body = JSON.stringify({
+    id,
+    type,
+    timestamp: DateTime.formatIso(now),
+    data: { conversation_id, ...rest }
+  })
   return { id, type, body, created_at: now, resource }
 }
+
+/** Returns an event of the list. Unreleased versions raised events of contacts and webhooks without a conversation. */
+const listedBody = ({ body }: ListedEvent): string =>
+  body.includes("\"data\":{\"conversation_id\"")
+    ? body
+    : body.replace("\"data\":{", "\"data\":{\"conversation_id\":null,")
 
 /** Returns the bytes of an event that a webhook gets. */
 export const bodyFor = (
@@ -274,7 +315,7 @@ export class Events extends Context.Service<Events, {
           fetch: (request) => Effect.map(store.list(organization_id, { types, since }, request), complete),
           position: ({ created_at: at, id }) => ({ at, id })
         })
-        const data = yield* Effect.forEach(page.data, ({ body }) => decode(Body)(body))
+        const data = yield* Effect.forEach(page.data, (event) => decode(Body)(listedBody(event)))
         return { ...page, data }
       })
 

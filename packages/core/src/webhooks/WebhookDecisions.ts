@@ -126,7 +126,7 @@ export const disable = (
     result: toWebhook({ ...row, ...set }),
     changes: Changes.all(
       WebhookRows.update(row, set),
-      Changes.raise(Events.make("webhook.disabled", { webhook_id, reason }, context)),
+      Changes.raise(Events.make("webhook.disabled", { conversation_id: null, webhook_id, reason }, context)),
       { abandon: [{ webhook_id, limit: abandoned_max }] },
       Changes.throttle({ kind: "webhook_delivery", lane: webhook_id, until: null, cap: lanes.webhook_delivery.cap })
     )

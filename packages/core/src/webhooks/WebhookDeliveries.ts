@@ -82,7 +82,7 @@ const test = (
 ): Result.Result<Changes.Decision<WebhookDelivery>, WebhookDisabled> => {
   const { id: lane, status } = webhook
   if (status === "disabled") return Result.fail(new WebhookDisabled())
-  const event = Events.make("webhook.test", { webhook_id: lane }, context)
+  const event = Events.make("webhook.test", { conversation_id: null, webhook_id: lane }, context)
   const delivery = newDelivery(event, lane)
   return Result.succeed({
     result: delivery,

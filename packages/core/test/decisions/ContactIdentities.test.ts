@@ -153,7 +153,11 @@ describe("a person who is found", () => {
     assert.deepStrictEqual(changes.update?.[0], written({ display_name: "Kimberly" }).update?.[0])
     assert.deepStrictEqual(contactSet(changes)?.["identities"], [{ ...identity, display_name: "Kimberly" }, bystander])
     const event = JSON.parse(changes.raise?.[0]?.body ?? "")
-    assert.deepStrictEqual(event.data, { contact_id: contact.id, changed_fields: ["identities"] })
+    assert.deepStrictEqual(event.data, {
+      conversation_id: null,
+      contact_id: contact.id,
+      changed_fields: ["identities"]
+    })
   })
 
   it("without a number gets it as the external id, and as the phone of a contact without one", () => {

@@ -37,7 +37,11 @@ describe("an update of a contact", () => {
     assert.strictEqual(result.first_name, "Kim")
     const renamed = Contacts.changeContact(contact, { first_name: "Kimberly", last_name: contact.last_name }, context())
     const event = JSON.parse(renamed.changes.raise?.[0]?.body ?? "")
-    assert.deepStrictEqual(event.data, { contact_id: contact.id, changed_fields: ["first_name"] })
+    assert.deepStrictEqual(event.data, {
+      conversation_id: null,
+      contact_id: contact.id,
+      changed_fields: ["first_name"]
+    })
     assert.deepStrictEqual(Contacts.raiseUpdated(contact, [], context()), Changes.none)
   })
 })

@@ -62,7 +62,7 @@ describe("a webhook that is disabled", () => {
     assert.deepStrictEqual(changes.abandon, [{ webhook_id: webhook.id, limit: abandoned_max }])
     assert.deepStrictEqual(changes.throttle, unthrottled.throttle)
     const event = JSON.parse(changes.raise?.[0]?.body ?? "")
-    assert.deepStrictEqual(event.data, { webhook_id: webhook.id, reason: "gone" })
+    assert.deepStrictEqual(event.data, { conversation_id: null, webhook_id: webhook.id, reason: "gone" })
   })
 
   it("does not change again", () => {
