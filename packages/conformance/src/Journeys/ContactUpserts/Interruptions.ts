@@ -1,6 +1,6 @@
 /** Upserts that were killed between their commits, and other requests under their key. */
 import { assert } from "@effect/vitest"
-import { AddNote, Contacts, CreateContact } from "@messaging-crm/core/Contacts"
+import { AddNote, Contacts, CreateContact, UpdateContact } from "@messaging-crm/core/Contacts"
 import * as Crm from "@messaging-crm/core/Crm"
 import { type EncodedResponse, Idempotency, IdempotencyKey } from "@messaging-crm/core/Idempotency"
 import { PersonalData } from "@messaging-crm/core/PersonalData"
@@ -36,6 +36,20 @@ export const interruptions = (it: Scene.It, control: CommitControl) => {
         yield* request("upsert-2", contacts),
         { outcomes: Array(10).fill("unchanged").join(), replayed: false }
       )
+    }))
+
+  it.effect("keeps the outcome of a contact that it left unchanged before it was killed, and changes nothing later", () =>
+    Effect.gen(function*() {
+      const { as, create, everyone, request } = yield* makeScene
+      const contact = { primary_email: "a@acme.example", company: "Brick" }
+      const { id } = yield* create(contact)
+      // The commits of its start and of its contact, but not the one of its response.
+      assert.isTrue(Exit.isFailure(yield* killAfter(control, 2, request("upsert-8", [contact]))))
+      yield* as(Contacts.use((contacts) => contacts.update(id, UpdateContact.make({ company: "Acme" }))))
+      for (const _ of ["continued", "replayed"]) {
+        assert.deepStrictEqual(yield* request("upsert-8", [contact]), { outcomes: "unchanged", replayed: true })
+      }
+      assert.deepStrictEqual((yield* everyone).map(({ company }) => company), ["Acme"])
     }))
 
   it.effect("keeps the outcome of a contact that its retry created meanwhile, and did not finish", () =>
