@@ -16,7 +16,7 @@ export interface Rules {
   /** Whether a request must carry an idempotency key, or may; null for an operation that writes nothing. */
   readonly idempotency: "required" | "optional" | null
   /**
-   * Which calls leave an audit record: those that change something, or all, because the result shows the resource to a key
+   * The calls that leave an audit record: those that change something, or all, because the result shows the resource to a key
    * that may lack the scope to read it. Null for none.
    */
   readonly audited: "calls" | "changes" | null
