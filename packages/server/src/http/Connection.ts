@@ -13,6 +13,9 @@ export interface Exchange {
 /** Node's parser reads all requests of a chunk, which has up to 64 KiB. A piece has room for 40 of the smallest. */
 const piece_bytes = 1024
 
+/** How long a client can still send after the last response, and how much. `NodeHttpServer` waits equally long. */
+const [linger_millis, discarded_bytes_max] = [500, 16_777_216]
+
 const ignore = () => {}
 
 export class Connection {
@@ -25,12 +28,17 @@ export class Connection {
   readonly waiting: Array<Exchange> = []
   /** The rejection of what follows the requests above. From then on nothing is read. */
   last: { readonly rejection: Rejection; readonly request_id: string } | null = null
+  /** Whether the last response is sent, and what the client still sends is discarded. */
+  private isLingering = false
 
   constructor(socket: Socket) {
     this.socket = socket
     // Node removes its own listener before some of its events, and an error without a listener ends the process.
     socket.on("error", ignore)
     this.readInPieces()
+    const destroySoon = socket.destroySoon.bind(socket)
+    // Node closes the connection so after its last response.
+    socket.destroySoon = () => this.isUnread ? this.linger() : destroySoon()
   }
 
   /** Whether the current request has arrived, so that further bytes belong to another one. */
@@ -46,6 +54,31 @@ export class Connection {
   /** Whether part of a response was sent, so that nothing else can be written. */
   get isResponding(): boolean {
     return this.current?.response.headersSent === true
+  }
+
+  /** Whether the body of the current request is still arriving. */
+  get isUnread(): boolean {
+    return this.current?.request.complete === false
+  }
+
+  /**
+   * Ends the connection after its last response, but discards for a while what the client still sends. A connection with
+   * unread bytes would be reset when it is closed, and the client could lose the response.
+   */
+  linger(text = ""): void {
+    const { isLingering, socket } = this
+    if (isLingering || socket.destroyed) return
+    this.isLingering = true
+    // The routes' server has ended the socket already. Another text would be an error.
+    if (socket.writable) socket.end(text)
+    const timer = setTimeout(() => socket.destroy(), linger_millis)
+    let discarded_bytes = 0
+    // The parser would stop reading, and could find another request.
+    socket.removeAllListeners("data").on("data", (chunk: Uint8Array) => {
+      discarded_bytes += chunk.length
+      if (discarded_bytes > discarded_bytes_max) socket.destroy()
+    })
+    socket.once("close", () => clearTimeout(timer)).resume()
   }
 
   /** Continues to read after a response, as Node does: once the socket has drained. */
@@ -65,7 +98,7 @@ export class Connection {
     const push = socket.push.bind(socket)
     socket.push = (chunk: Uint8Array | null): boolean => {
       if (chunk === null) return push(null)
-      if (this.last !== null) return false
+      if (this.last !== null && !this.isLingering) return false
       let hasRoom = true
       for (let start = 0; start < chunk.length; start += piece_bytes) {
         if (this.isBusy) socket.pause()

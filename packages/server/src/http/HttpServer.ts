@@ -22,6 +22,15 @@ export type { Rejected } from "./Rejections.ts"
 /** The maximum number of requests on one connection. Node's own limit would respond to the next one without the API's envelope. */
 const requests_per_connection_max = 1000
 
+/** A response. If it begins before its request has arrived completely, it is the last one of its connection. */
+class EdgeResponse<Request extends IncomingMessage = IncomingMessage> extends ServerResponse<Request> {
+  // The parameters differ between the forms of the method.
+  override writeHead(...given: ReadonlyArray<unknown>): this {
+    if (!this.req.complete) this.shouldKeepAlive = false
+    return Reflect.apply(super.writeHead, this, given)
+  }
+}
+
 /** An HTTP server whose routes get only the requests that the edge accepts. */
 class EdgeServer extends Server {
   private readonly logRejected: (rejected: Rejections.Rejected) => void
@@ -32,6 +41,7 @@ class EdgeServer extends Server {
 
   constructor(logRejected: (rejected: Rejections.Rejected) => void, limits: Limits) {
     super({
+      ServerResponse: EdgeResponse,
       headersTimeout: 10_000,
       requestTimeout: 20_000,
       connectionsCheckingInterval: 2000,
@@ -112,21 +122,22 @@ class EdgeServer extends Server {
     connection.requests++
     this.openConnections.begin(connection)
     if (this.isStopping || isUsedUp(connection)) exchange.response.shouldKeepAlive = false
-    exchange.response.once("close", () => this.finish(connection, exchange))
+    exchange.response.once("close", () => this.finish(connection))
     this.admission.add(exchange)
   }
 
   /** Continues with the next request of a connection, or waits for one. */
-  private finish(connection: Connection, { request }: Exchange): void {
-    const { last, socket, waiting } = connection
+  private finish(connection: Connection): void {
+    const { isUnread, last, socket, waiting } = connection
     connection.current = null
+    if (isUnread) return this.linger(connection)
     if (!socket.writable) return
     // The headers of this response can have been sent before the server was stopped.
     if (this.isStopping || isUsedUp(connection)) return void socket.destroySoon()
     const next = waiting.shift()
     if (next !== undefined) return this.start(connection, next)
-    if (last !== null) return this.writeRejection(last.rejection, socket, last.request_id)
-    this.openConnections.wait(connection, request)
+    if (last !== null) return this.writeRejection(last.rejection, connection, last.request_id)
+    this.openConnections.wait(connection)
   }
 
   private reject(rejection: Rejections.Rejection, request: IncomingMessage, response: ServerResponse): void {
@@ -134,6 +145,11 @@ class EdgeServer extends Server {
     const { body, headers } = Rejections.encode(rejection, request_id)
     response.writeHead(rejection.status, headers).end(body)
     this.logRejected({ code: rejection.code, status: rejection.status, request_id })
+  }
+
+  private linger(connection: Connection, text?: string): void {
+    connection.linger(text)
+    this.openConnections.linger(connection)
   }
 
   /** Rejects bytes that are not a request. */
@@ -152,11 +168,11 @@ class EdgeServer extends Server {
   /** Rejects what follows the requests that have arrived, after their responses, and closes the connection. */
   private rejectRest(rejection: Rejections.Rejection, connection: Connection, request_id: string): void {
     connection.last = { rejection, request_id }
-    if (!connection.isBusy) this.writeRejection(rejection, connection.socket, request_id)
+    if (!connection.isBusy) this.writeRejection(rejection, connection, request_id)
   }
 
-  private writeRejection(rejection: Rejections.Rejection, socket: Socket, request_id: string): void {
-    socket.end(Rejections.toText(rejection, request_id), () => socket.destroy())
+  private writeRejection(rejection: Rejections.Rejection, connection: Connection, request_id: string): void {
+    this.linger(connection, Rejections.toText(rejection, request_id))
     this.logRejected({ code: rejection.code, status: rejection.status, request_id })
   }
 }
@@ -188,8 +204,10 @@ const defaults: Limits = {
  * yet, above `connections_max`. Above 125 % of it, it accepts no connections.
  *
  * While `requests_max` responses are being prepared, it
- * rejects further requests with 503. After the response, up to `unread_max` requests can still send
- * their body.
+ * rejects further requests with 503.
+ *
+ * A response before the end of its request closes the connection. Up to `unread_max` connections can still send for a while
+ * after their last response, which the server discards.
  */
 export const createHttpServer = (
   logRejected: (rejected: Rejections.Rejected) => void = () => {},

@@ -1,11 +1,10 @@
 /** The open connections of a server, and which of them it closes when there are too many. */
-import type { IncomingMessage } from "node:http"
 import type { Connection } from "./Connection.ts"
 
 /** The limits of connections. */
 export interface ConnectionLimits {
   readonly connections_max: number
-  /** How many connections can still send the body of a request after its response. */
+  /** How many connections can still send after their last response. */
   readonly unread_max: number
 }
 
@@ -17,8 +16,8 @@ export class OpenConnections {
   private readonly silent = new Set<Connection>()
   /** The connections that wait for a next request. */
   private readonly idle = new Set<Connection>()
-  /** The connections that have a response, and still send the body of its request. */
-  private readonly unread = new Set<Connection>()
+  /** The connections that have their last response, and whose client can still send. */
+  private readonly lingering = new Set<Connection>()
   private isMakingRoom = false
 
   constructor(limits: ConnectionLimits) {
@@ -33,7 +32,7 @@ export class OpenConnections {
   }
 
   private forget(connection: Connection): void {
-    for (const connections of [this.open, this.silent, this.idle, this.unread]) connections.delete(connection)
+    for (const connections of [this.open, this.silent, this.idle, this.lingering]) connections.delete(connection)
   }
 
   /** Records that a request of a connection begins. */
@@ -42,13 +41,16 @@ export class OpenConnections {
     this.idle.delete(connection)
   }
 
-  /** Records that a connection waits for its next request. The body of the last one may still arrive. */
-  wait(connection: Connection, last: IncomingMessage): void {
+  /** Records that a connection has its last response. */
+  linger(connection: Connection): void {
+    this.begin(connection)
+    this.lingering.add(connection)
+    this.makeRoom()
+  }
+
+  /** Records that a connection waits for its next request. */
+  wait(connection: Connection): void {
     this.idle.add(connection)
-    if (!last.complete) {
-      this.unread.add(connection)
-      last.once("close", () => this.unread.delete(connection))
-    }
     connection.read()
     // Also called here, because no other event calls it while the server accepts no connections.
     this.makeRoom()
@@ -77,7 +79,7 @@ export class OpenConnections {
   private makeRoom(): void {
     const { connections_max, unread_max } = this.limits
     const crowd = connections_max * 3 / 4
-    if (this.isMakingRoom || (this.open.size <= crowd && this.unread.size <= unread_max)) return
+    if (this.isMakingRoom || (this.open.size <= crowd && this.lingering.size <= unread_max)) return
     this.isMakingRoom = true
     // At the end of this turn of the event loop, the requests that have arrived are read, and their connections are not idle.
     setImmediate(() => {
@@ -86,8 +88,7 @@ export class OpenConnections {
       const more = this.idle.size > this.silent.size ? this.idle : this.silent
       const places = more === this.idle ? crowd : connections_max
       this.closeFirst(more, this.open.size - places)
-      // Each of these holds the part of its body that has arrived.
-      this.closeFirst(this.unread, this.unread.size - unread_max)
+      this.closeFirst(this.lingering, this.lingering.size - unread_max)
     })
   }
 
