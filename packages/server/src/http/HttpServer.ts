@@ -46,7 +46,7 @@ class EdgeServer extends Server {
       requestTimeout: 20_000,
       connectionsCheckingInterval: 2000,
       keepAliveTimeout: 65_000,
-      maxHeaderSize: 16_384,
+      maxHeaderSize: Rejections.head_bytes_max,
       // Node buffers one chunk of a body that no route reads, instead of two.
       highWaterMark: 16_384,
       // `Rejections.check` rejects a missing header, with a message.

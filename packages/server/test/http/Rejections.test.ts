@@ -1,7 +1,7 @@
 /** Requests that the HTTP server rejects before a route gets them, sent over raw sockets. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { host, request, send, served, uuid } from "./RawHttp.ts"
+import { close, host, request, send, served, uuid } from "./RawHttp.ts"
 
 describe("a request that reaches no route", () => {
   for (
@@ -25,6 +25,13 @@ describe("a request that reaches no route", () => {
         "expectation_failed"
       ],
       ["no HTTP", "hello\r\n\r\n", 400, "invalid_input"],
+      [
+        "headers of one byte more than 16 KiB",
+        request("GET /hello HTTP/1.1", host, `X-Filler: ${"x".repeat(16_385 - 54)}`),
+        431,
+        "headers_too_large"
+      ],
+      ["a method in lower case", request("get /hello HTTP/1.1", host), 400, "invalid_input"],
       ["an unknown method", request("FOO /hello HTTP/1.1", host), 400, "invalid_input"],
       ["HTTP/2 in plain text", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400, "invalid_input"],
       [
@@ -132,6 +139,14 @@ describe("a request that reaches no route", () => {
         assert.strictEqual(JSON.parse(response.body).error.param, param)
       }).pipe(Effect.provide(served)))
   }
+
+  it.live("has more than 16,384 bytes of headers, and not exactly as many", () =>
+    Effect.gen(function*() {
+      const head = request("GET /hello HTTP/1.1", host, close, "X-Filler: ")
+      const filled = request("GET /hello HTTP/1.1", host, close, `X-Filler: ${"x".repeat(16_384 - head.length)}`)
+      assert.lengthOf(filled, 16_384)
+      assert.strictEqual((yield* send(filled)).status, 200)
+    }).pipe(Effect.provide(served)))
 
   it.live("keeps the request ID of its header", () =>
     Effect.gen(function*() {
