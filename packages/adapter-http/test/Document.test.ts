@@ -2,13 +2,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Api } from "@messaging-crm/adapter-http/api/Api"
 import { AnyEventType, Event } from "@messaging-crm/core/Events"
-import { Inbound } from "@messaging-crm/core/Inbound"
-import { Context, DateTime, Effect, Schema } from "effect"
+import { Context, Schema } from "effect"
 import { HttpApi, type HttpApiEndpoint } from "effect/http-api"
 import { afterAll } from "vitest"
-import * as ConversationExamples from "../src/api/ConversationExamples.ts"
 import * as Examples from "../src/api/Examples.ts"
-import * as WebhookExamples from "../src/api/WebhookExamples.ts"
 import {
   document,
   documented,
@@ -21,6 +18,7 @@ import {
 } from "../testing/Document.ts"
 import { operations } from "../testing/Operations.ts"
 import { idempotency, start } from "../testing/Service.ts"
+import { settle } from "./DocumentScene.ts"
 import { type Line, lines } from "./Specification.ts"
 
 const service = start()
@@ -131,58 +129,8 @@ const byMethod = (a: { readonly method: string }, b: { readonly method: string }
   Number(a.method === "DELETE") - Number(b.method === "DELETE")
 
 describe("the service", () => {
-  /** A world in which everything that the examples name is there, and the texts with their names for ours. */
-  const settle = async () => {
-    const { channel, key, owner } = await service.organization()
-    const post = async (path: string, json: unknown) =>
-      (await service.request("POST", path, { key, json, ...idempotency() })).body.data
-    const templates = await service.request("GET", "/v1/templates", { key })
-    const contact = await post("/v1/contacts", { first_name: "Kim" })
-    const tag = await post("/v1/tags", { name: "Known", color: "gray" })
-    const names: Record<string, string> = {
-      [Examples.ids.channel_id]: channel.id,
-      [Examples.ids.template_id]: templates.body.data[0].id,
-      [Examples.ids.assigned_user_id]: owner.id,
-      [Examples.ids.contact_id]: contact.id,
-      [Examples.ids.tag_id]: tag.id,
-      [WebhookExamples.replayWebhook.since]: new Date().toISOString()
-    }
-    const webhook = await post("/v1/webhooks", { url: "https://shop.example/crm", event_types: ["message.sent"] })
-    names[Examples.ids.webhook_id] = webhook.id
-    const named = (text: string): string =>
-      Object.entries(names).reduce((text, [theirs, ours]) => text.replaceAll(theirs, ours), text)
-    const send = await post(
-      "/v1/conversations",
-      JSON.parse(named(JSON.stringify(ConversationExamples.startConversation)))
-    )
-    const follow = () => service.request("GET", `/v1/sends/${send.id}`, { key })
-    await service.until(async () => (await follow()).body.data.status === "sent")
-    names[Examples.ids.send_id] = send.id
-    names[Examples.ids.conversation_id] = send.conversation_id
-    const deliveries = await service.request("GET", `/v1/webhooks/${webhook.id}/deliveries`, { key })
-    names[Examples.ids.delivery_id] = deliveries.body.data[0].id
-    names[Examples.ids.message_id] = (await follow()).body.data.message_id
-    // A text may be sent now: the contact has just written.
-    await service.runtime.runPromise(Effect.gen(function*() {
-      const sent_at = yield* DateTime.now
-      yield* Inbound.use((inbound) =>
-        inbound.receive({
-          event: "message_received",
-          channel_id: channel.id,
-          provider_message_id: "one",
-          from: { external_id: "+4915112345678", display_name: null, username: null },
-          type: "text",
-          text: "When?",
-          media: null,
-          sent_at
-        })
-      )
-    }))
-    return { key, named }
-  }
-
   it("accepts every documented request, and returns the documented status", async () => {
-    const { key, named } = await settle()
+    const { key, named } = await settle(service)
     // What is disabled cannot be used any more.
     for (const { method, operation, path } of documented.toSorted(byMethod)) {
       const [status] = successOf(operation)

@@ -93,6 +93,20 @@ describe("an error names the problem, its place, and the remedy", () => {
   })
 })
 
+it("measures a text as it is sent, and the phone of a start like that of a contact", async () => {
+  const { channel, phone, template, write } = ours
+  const statuses = async (length: number) => {
+    const sent = phone.padStart(phone.length + 2).padEnd(length)
+    return [
+      (await write("POST", "/conversations", { channel_id: channel.id, phone: sent, template })).status,
+      (await write("POST", "/contacts", { primary_phone: sent })).status,
+      (await write("POST", "/contacts", { first_name: "Ada".padEnd(length + 168) })).status
+    ]
+  }
+  assert.deepStrictEqual(await statuses(32), [202, 201, 201])
+  assert.deepStrictEqual(await statuses(33), [400, 400, 400])
+})
+
 it("reports only the first of several problems", async () => {
   const tag_ids = Array.from({ length: 20_000 }, () => 1)
   const issues = (options: SchemaAST.ParseOptions) => {

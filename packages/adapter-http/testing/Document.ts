@@ -85,14 +85,25 @@ const matches = (template: string, path: string): boolean => {
   })
 }
 
-const headerFlaws = (response: Response, headers: Headers): ReadonlyArray<string> =>
-  Object.entries(response.headers).flatMap(([name, reference]) => {
+/** The names of the headers that some response has by the document. */
+const headerNames = new Set(
+  documented.flatMap(({ operation }) =>
+    Object.values(operation.responses).flatMap((response) => Object.keys(resolve<Response>(response).headers))
+  )
+)
+
+const headerFlaws = (response: Response, headers: Headers): ReadonlyArray<string> => [
+  ...Array.from(headerNames).flatMap((name) =>
+    headers.has(name) && !(name in response.headers) ? [`the header ${name} is not documented`] : []
+  ),
+  ...Object.entries(response.headers).flatMap(([name, reference]) => {
     const { required, schema } = resolve<Header>(reference)
     const value = headers.get(name)
     if (value === null) return required ? [`${name} is missing`] : []
     const flaw = flawOf(schema, schema.type === "integer" ? Number(value) : value)
     return flaw === null ? [] : [`${name}: ${flaw}`]
   })
+]
 
 const bodyFlaws = ({ content }: Response, headers: Headers, text: string): ReadonlyArray<string> => {
   const media = content[headers.get("content-type") ?? ""]

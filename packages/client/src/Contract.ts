@@ -542,6 +542,32 @@ export interface InternalError {
   }
 }
 
+/** A parameter, field, or reference is invalid; `param` identifies it. Nothing was changed. */
+export interface InvalidInput {
+  readonly error: {
+    readonly code: "invalid_input"
+    /** Human-readable text. Its wording can change, so do not parse it. */
+    readonly message: string
+    /** Name of the invalid parameter or header, or dotted path of the invalid field; null if the error concerns none. */
+    readonly param: string | null
+    /** The response's `X-Request-Id`; in a replay, that of the original response. */
+    readonly request_id: string
+  }
+}
+
+/** The Idempotency-Key was used for a different request, or the outcome of the request with that key is not known yet. */
+export interface KeyConflict {
+  readonly error: {
+    readonly code: "idempotency_conflict" | "request_processing"
+    /** Human-readable text. Its wording can change, so do not parse it. */
+    readonly message: string
+    /** Name of the invalid parameter or header, or dotted path of the invalid field; null if the error concerns none. */
+    readonly param: string | null
+    /** The response's `X-Request-Id`; in a replay, that of the original response. */
+    readonly request_id: string
+  }
+}
+
 /** The file of a message. */
 export interface Media {
   readonly kind: "image" | "video" | "audio" | "document" | "sticker"
@@ -779,9 +805,35 @@ export interface PayloadParameter {
   readonly payload: string
 }
 
+/** The messaging provider is unavailable. */
+export interface ProviderUnavailable {
+  readonly error: {
+    readonly code: "provider_unavailable"
+    /** Human-readable text. Its wording can change, so do not parse it. */
+    readonly message: string
+    /** Name of the invalid parameter or header, or dotted path of the invalid field; null if the error concerns none. */
+    readonly param: string | null
+    /** The response's `X-Request-Id`; in a replay, that of the original response. */
+    readonly request_id: string
+  }
+}
+
 export interface ReplayWebhook {
   /** Events raised at this time or later are posted again. The time must be within the last 30 days. */
   readonly since: string
+}
+
+/** The search took too long. */
+export interface SearchTimeout {
+  readonly error: {
+    readonly code: "search_timeout"
+    /** Human-readable text. Its wording can change, so do not parse it. */
+    readonly message: string
+    /** Name of the invalid parameter or header, or dotted path of the invalid field; null if the error concerns none. */
+    readonly param: string | null
+    /** The response's `X-Request-Id`; in a replay, that of the original response. */
+    readonly request_id: string
+  }
 }
 
 /** An accepted request to send a message, which a worker passes to the messaging provider. */
@@ -956,19 +1008,6 @@ export interface TooManyRequests {
 export interface Unauthorized {
   readonly error: {
     readonly code: "unauthorized"
-    /** Human-readable text. Its wording can change, so do not parse it. */
-    readonly message: string
-    /** Name of the invalid parameter or header, or dotted path of the invalid field; null if the error concerns none. */
-    readonly param: string | null
-    /** The response's `X-Request-Id`; in a replay, that of the original response. */
-    readonly request_id: string
-  }
-}
-
-/** The messaging provider is unavailable, or a search took too long. */
-export interface Unavailable {
-  readonly error: {
-    readonly code: "provider_unavailable" | "search_timeout"
     /** Human-readable text. Its wording can change, so do not parse it. */
     readonly message: string
     /** Name of the invalid parameter or header, or dotted path of the invalid field; null if the error concerns none. */
@@ -1277,10 +1316,10 @@ export type ErrorCode =
   | "storage_exhausted"
   | "internal_error"
   | "not_found"
-  | "rate_limited"
-  | "unauthorized"
   | "provider_unavailable"
   | "search_timeout"
+  | "rate_limited"
+  | "unauthorized"
   | "unsupported_media_type"
 
 /** The input and the response of each operation, by its method and path. */

@@ -89,7 +89,7 @@ export class ContactsGroup extends HttpApiGroup.make("contacts")
     HttpApiEndpoint.get("list", "/contacts", {
       query: { cursor, page_size, ...filters },
       success: List(Contact),
-      error: Errors.Unavailable
+      error: Errors.SearchTimeout
     })
       .annotate(Runs, "contacts.list")
       .annotateMerge(
@@ -103,7 +103,8 @@ export class ContactsGroup extends HttpApiGroup.make("contacts")
     HttpApiEndpoint.post("create", "/contacts", {
       headers: keyHeaderOf("contacts.create"),
       payload: CreateContact,
-      success: Single(Contact).pipe(HttpApiSchema.status(201))
+      success: Single(Contact).pipe(HttpApiSchema.status(201)),
+      error: Errors.Conflict
     })
       .annotate(Runs, "contacts.create")
       .annotateMerge(

@@ -55,7 +55,7 @@ export class ConversationsGroup extends HttpApiGroup.make("conversations")
       headers: keyHeaderOf("sends.start"),
       payload: StartConversation,
       success: Single(Send).pipe(HttpApiSchema.status(202)),
-      error: Errors.Unavailable
+      error: [Errors.Conflict, Errors.ProviderUnavailable]
     })
       .annotate(Runs, "sends.start")
       .annotateMerge(
@@ -89,7 +89,7 @@ export class ConversationsGroup extends HttpApiGroup.make("conversations")
       params: { conversation_id: ConversationId },
       payload: AssignConversation,
       success: Single(Conversation),
-      error: Errors.NotFound
+      error: [Errors.NotFound, Errors.Conflict]
     })
       .annotate(Runs, "conversations.assign")
       .annotateMerge(
@@ -112,7 +112,7 @@ export class ConversationsGroup extends HttpApiGroup.make("conversations")
       params: { conversation_id: ConversationId },
       payload: [CloseConversation, Schema.Null],
       success: Single(Conversation),
-      error: Errors.NotFound
+      error: [Errors.NotFound, Errors.Conflict]
     })
       .annotate(Runs, "conversations.close")
       .annotate(OptionalBody, true)
@@ -132,7 +132,7 @@ export class ConversationsGroup extends HttpApiGroup.make("conversations")
       headers: keyHeaderOf("conversations.reopen"),
       params: { conversation_id: ConversationId },
       success: Single(Conversation),
-      error: Errors.NotFound
+      error: [Errors.NotFound, Errors.Conflict]
     })
       .annotate(Runs, "conversations.reopen")
       .annotateMerge(

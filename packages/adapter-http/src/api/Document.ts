@@ -3,12 +3,13 @@
  * headers, examples and error responses to every operation.
  */
 import { limits } from "@messaging-crm/core/Limits"
-import { Context, type JsonSchema, Option, Record } from "effect"
+import { Context, type JsonSchema, Option, Record, type Schema } from "effect"
 import { HttpApi, type HttpApiEndpoint, type HttpApiGroup, type OpenApi } from "effect/http-api"
 import { canReject, rejections, rejectionsOf } from "./Document/ErrorExamples.ts"
 import { headers, headersOf, parameters } from "./Document/Headers.ts"
 import { discriminated, plain, referredBy, tolerant } from "./Document/Schemas.ts"
 import { webhooks, withResources } from "./Document/Webhooks.ts"
+import { Conflict } from "./Errors.ts"
 import { cursor, Example, ids } from "./Examples.ts"
 import { OptionalBody, rulesFor } from "./Pipeline.ts"
 
@@ -46,14 +47,8 @@ const parameterOf = ({ name, schema, ...rest }: OpenApi.OpenAPISpecParameter) =>
   }
 }
 
-/** Returns the schema of a response. A body that is sent both with and without `Retry-After` is generated twice. */
-const withoutTwin = (schema: JsonSchema.JsonSchema): JsonSchema.JsonSchema => {
-  const [first, ...others] = Array.isArray(schema.anyOf) ? schema.anyOf : []
-  return others.length > 0 && others.every(({ $ref }) => $ref === first.$ref) ? first : schema
-}
-
 const withExamples = (content: OpenApi.OpenApiSpecContent = {}, examples: object) =>
-  Record.map(content, ({ schema }) => ({ schema: withoutTwin(schema), examples }))
+  Record.map(content, ({ schema }) => ({ schema, examples }))
 
 /** Returns the schema of a body that is sent. In a payload, null stands for an absent one. */
 const present = (schema: JsonSchema.JsonSchema): JsonSchema.JsonSchema =>
@@ -78,26 +73,71 @@ const success: Readonly<Record<string, string>> = {
   202: "The request was accepted. A worker processes it asynchronously."
 }
 
-const responsesOf = (endpoint: HttpApiEndpoint.Top, responses: OpenApi.OpenAPISpecResponses) => {
+type Schemas = OpenApi.OpenAPISpec["components"]["schemas"]
+
+const refPrefix = "#/components/schemas/"
+
+/** Returns the error codes of a component. A list of one code is a union. */
+const codesOf = (schemas: Schemas, name: string): ReadonlyArray<string> => {
+  const { properties } = schemas[name] as { readonly properties: { readonly error: JsonSchema.JsonSchema } }
+  const { code } = properties.error.properties as { readonly code: JsonSchema.JsonSchema }
+  const members: ReadonlyArray<JsonSchema.JsonSchema> = Array.isArray(code.anyOf) ? code.anyOf : [code]
+  return members.flatMap((member) => member.enum as ReadonlyArray<string>)
+}
+
+/** Returns whether an endpoint itself declares an error. The endpoint has a copy of its schema, with the same AST. */
+const declares = ({ error }: HttpApiEndpoint.Top, schema: Schema.Top): boolean =>
+  Array.from(error).some(({ ast }) => ast === schema.ast)
+
+/**
+ * Returns the component of an error response. Of those that the endpoint and its middleware declare for one status, a write's
+ * has the most codes. A read has neither a body nor a key that could be rejected, so that its has the fewest.
+ *
+ * `IdempotentWrites` declares `Conflict` for every endpoint, because an endpoint cannot declare it with `Retry-After` too.
+ */
+const errorOf = (schemas: Schemas, endpoint: HttpApiEndpoint.Top, content: OpenApi.OpenApiSpecContent): string => {
+  const isWrite = rulesFor(endpoint).idempotency !== null
+  const [first = "", ...others] = Object.values(content)
+    .flatMap(({ schema }) => Array.isArray(schema.anyOf) ? schema.anyOf : [schema])
+    .map(({ $ref }) => String($ref).slice(refPrefix.length))
+    .filter((name) => name !== "Conflict" || declares(endpoint, Conflict))
+  const count = (name: string) => codesOf(schemas, name).length * (isWrite ? 1 : -1)
+  return others.reduce((best, name) => count(name) > count(best) ? name : best, first)
+}
+
+const errorContentOf = (
+  schemas: Schemas,
+  endpoint: HttpApiEndpoint.Top,
+  content: OpenApi.OpenApiSpecContent
+) => {
+  const name = errorOf(schemas, endpoint, content)
+  const examples = rejectionsOf(endpoint, codesOf(schemas, name))
+  return Record.map(content, () => ({ schema: { $ref: refPrefix + name }, examples }))
+}
+
+const responsesOf = (schemas: Schemas, endpoint: HttpApiEndpoint.Top, responses: OpenApi.OpenAPISpecResponses) => {
   const isWrite = rulesFor(endpoint).idempotency !== null
   const { response, responses: others = {} } = Context.get(endpoint.annotations, Example)
   const done = Record.map({ response, ...others }, (value) => ({ value }))
   return Record.map(
     Record.filter(responses, (_, status) => canReject(String(status), isWrite)),
-    ({ content, description }, status) => ({
+    ({ content = {}, description }, status) => ({
       description: success[String(status)] ?? description,
       headers: headersOf(String(status), isWrite),
       content: tolerant(
-        withExamples(
-          content,
-          String(status).startsWith("2") ? done : rejectionsOf(endpoint, String(status))
-        )
+        String(status).startsWith("2")
+          ? withExamples(content, done)
+          : errorContentOf(schemas, endpoint, content)
       )
     })
   )
 }
 
-const operationOf = (endpoint: HttpApiEndpoint.Top, operation: OpenApi.OpenAPISpecOperation) => ({
+const operationOf = (
+  schemas: Schemas,
+  endpoint: HttpApiEndpoint.Top,
+  operation: OpenApi.OpenAPISpecOperation
+) => ({
   operationId: operation.operationId,
   summary: operation.summary,
   ...(operation.description === undefined ? {} : { description: operation.description }),
@@ -109,12 +149,13 @@ const operationOf = (endpoint: HttpApiEndpoint.Top, operation: OpenApi.OpenAPISp
     ...Object.keys(parameters).map((name) => ({ $ref: `#/components/parameters/${name}` }))
   ],
   ...(operation.requestBody === undefined ? {} : { requestBody: requestBodyOf(endpoint, operation.requestBody) }),
-  responses: responsesOf(endpoint, operation.responses)
+  responses: responsesOf(schemas, endpoint, operation.responses)
 })
 
 const pathsOf = <Id extends string, Groups extends HttpApiGroup.Constraint>(
   api: HttpApi.HttpApi<Id, Groups>,
-  generated: OpenApi.OpenAPISpecPaths
+  generated: OpenApi.OpenAPISpecPaths,
+  schemas: Schemas
 ) => {
   const paths: Record<string, Record<string, ReturnType<typeof operationOf>>> = {}
   HttpApi.reflect(api, {
@@ -126,28 +167,22 @@ const pathsOf = <Id extends string, Groups extends HttpApiGroup.Constraint>(
       const operation = generated[path]?.[method]
       if (operation === undefined) return
       const short = path.slice(base.length)
-      paths[short] = { ...paths[short], [method]: operationOf(endpoint, operation) }
+      paths[short] = { ...paths[short], [method]: operationOf(schemas, endpoint, operation) }
     }
   })
   return paths
 }
 
-/** Error responses that are the same for every operation, by status. */
-const sharedResponses: Readonly<Record<string, string>> = {
-  401: "Unauthorized",
-  413: "BodyTooLarge",
-  415: "UnsupportedMediaType",
-  429: "TooManyRequests",
-  500: "InternalError",
-  503: "Unavailable"
-}
+/** The statuses of error responses that many operations share. */
+const shared_statuses: ReadonlySet<string> = new Set(["401", "413", "415", "429", "500", "503", "507"])
 
 /** Returns the paths with each shared error response replaced by a reference, and the responses referred to. */
 const factor = (paths: ReturnType<typeof pathsOf>) => {
   const responses: Record<string, unknown> = {}
-  const refer = (response: unknown, status: string) => {
-    const name = sharedResponses[status]
-    if (name === undefined) return response
+  const refer = (response: { readonly content: unknown }, status: string) => {
+    if (!shared_statuses.has(status)) return response
+    const [{ schema }] = Object.values(response.content as OpenApi.OpenApiSpecContent) as [OpenApi.OpenApiSpecMediaType]
+    const name = String(schema.$ref).slice(refPrefix.length)
     responses[name] = response
     return { $ref: `#/components/responses/${name}` }
   }
@@ -176,7 +211,7 @@ export const completeFor =
   (generated: Readonly<Record<string, unknown>>) => {
     // The annotation's type is looser than what the generator passes to it.
     const document = generated as unknown as OpenApi.OpenAPISpec
-    const paths = pathsOf(api, document.paths)
+    const paths = pathsOf(api, document.paths, document.components.schemas)
     const factored = factor(paths)
     const schemas = schemasOf(paths, withResources(document.components.schemas))
     const whole = plain({

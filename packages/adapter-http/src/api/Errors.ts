@@ -45,6 +45,13 @@ export const BadRequest = body(
   ["invalid_json", "invalid_input", "missing_idempotency_key"],
   "The request is invalid; `param` identifies the field, parameter, or header. Nothing was changed."
 )
+/** The 400 of a request without a body. */
+export const InvalidInput = body(
+  "InvalidInput",
+  400,
+  ["invalid_input"],
+  "A parameter, field, or reference is invalid; `param` identifies it. Nothing was changed."
+)
 export const Unauthorized = body(
   "Unauthorized",
   401,
@@ -61,6 +68,13 @@ export const Conflict = body(
 )
 /** A conflict that a retry of the request can resolve. */
 export const RetryableConflict = HttpApiSchema.WithHeaders(Conflict, retryAfter)
+/** The conflict of an operation that itself decides none. */
+export const KeyConflict = body(
+  "KeyConflict",
+  409,
+  ["idempotency_conflict", "request_processing"],
+  "The Idempotency-Key was used for a different request, or the outcome of the request with that key is not known yet."
+)
 export const BodyTooLarge = body("BodyTooLarge", 413, ["body_too_large"], `The body exceeds ${Texts.body_max}.`)
 export const UnsupportedMediaType = body(
   "UnsupportedMediaType",
@@ -87,13 +101,12 @@ export const InsufficientStorage = HttpApiSchema.WithHeaders(
   ),
   retryAfter
 )
-export const Unavailable = HttpApiSchema.WithHeaders(
-  body(
-    "Unavailable",
-    503,
-    ["provider_unavailable", "search_timeout"],
-    "The messaging provider is unavailable, or a search took too long."
-  ),
+export const SearchTimeout = HttpApiSchema.WithHeaders(
+  body("SearchTimeout", 503, ["search_timeout"], "The search took too long."),
+  retryAfter
+)
+export const ProviderUnavailable = HttpApiSchema.WithHeaders(
+  body("ProviderUnavailable", 503, ["provider_unavailable"], "The messaging provider is unavailable."),
   retryAfter
 )
 

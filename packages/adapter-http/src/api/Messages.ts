@@ -53,7 +53,7 @@ export class MessagesGroup extends HttpApiGroup.make("messages")
       params: { conversation_id: ConversationId },
       payload: SendMessage,
       success: Single(Send).pipe(HttpApiSchema.status(202)),
-      error: [Errors.NotFound, Errors.Conflict, Errors.Unavailable]
+      error: [Errors.NotFound, Errors.Conflict, Errors.ProviderUnavailable]
     })
       .annotate(Runs, "sends.send")
       .annotateMerge(

@@ -84,12 +84,12 @@ export class JsonBody extends HttpApiMiddleware.Service<JsonBody, {
 export class IdempotentWrites extends HttpApiMiddleware.Service<IdempotentWrites, {
   requires: CurrentActor | RequestBody
 }>()("@messaging-crm/adapter-http/api/Pipeline/IdempotentWrites", {
-  error: [Errors.BadRequest, Errors.Conflict, Errors.RetryableConflict, Errors.InsufficientStorage]
+  error: [Errors.BadRequest, Errors.KeyConflict, Errors.RetryableConflict, Errors.InsufficientStorage]
 }) {}
 
 /** Rejects a request that does not match its schema, with `invalid_input` and the invalid field. */
 export class InvalidInput extends HttpApiMiddleware.Service<InvalidInput, {
   requires: RequestBody
 }>()("@messaging-crm/adapter-http/api/Pipeline/InvalidInput", {
-  error: Errors.BadRequest
+  error: Errors.InvalidInput
 }) {}

@@ -10,7 +10,7 @@ export class TemplatesGroup extends HttpApiGroup.make("templates")
   .add(
     HttpApiEndpoint.get("list", "/templates", {
       success: List(Template),
-      error: Errors.Unavailable
+      error: Errors.ProviderUnavailable
     })
       .annotate(Runs, "templates.list")
       .annotateMerge(

@@ -112,7 +112,7 @@ export class WebhooksGroup extends HttpApiGroup.make("webhooks")
       headers: keyHeaderOf("webhooks.disable"),
       params,
       success: Single(Webhook),
-      error: Errors.NotFound
+      error: [Errors.NotFound, Errors.Conflict]
     })
       .annotate(Runs, "webhooks.disable")
       .annotateMerge(

@@ -29,21 +29,6 @@ export const rejections = {
   provider_unavailable: body(Texts.providerUnavailable)
 }
 
-type Code = keyof typeof rejections
-
-/** The error codes of a write, by status. A read has neither a body nor a key that could be rejected. */
-const codes: Readonly<Record<string, ReadonlyArray<Code>>> = {
-  400: ["invalid_input", "invalid_json", "missing_idempotency_key"],
-  401: ["unauthorized"],
-  409: ["idempotency_conflict", "request_processing"],
-  413: ["body_too_large"],
-  415: ["unsupported_media_type"],
-  429: ["rate_limited"],
-  500: ["internal_error"],
-  503: ["provider_unavailable", "search_timeout"],
-  507: ["storage_exhausted"]
-}
-
 /** Returns the name of the resource that the last ID of a path identifies. */
 const resourceOf = ({ path }: HttpApiEndpoint.Top): string => /.*:(\w+)_id/.exec(path)?.[1] ?? "resource"
 
@@ -52,16 +37,13 @@ const write_statuses = new Set(["409", "413", "415", "507"])
 /** Returns whether an operation can respond with a status of its middleware. */
 export const canReject = (status: string, isWrite: boolean): boolean => isWrite || !write_statuses.has(status)
 
-/** Returns the examples of an operation's errors with a status, by code. */
-export const rejectionsOf = (endpoint: HttpApiEndpoint.Top, status: string) => {
-  const { idempotency, scope } = rulesFor(endpoint)
-  const isWrite = idempotency !== null
-  const { conflict } = Context.get(endpoint.annotations, Example)
-  const shared = (codes[status] ?? []).filter((code) => isWrite || status !== "400" || code === "invalid_input")
-  return {
-    ...(status === "403" ? { insufficient_scope: body(Texts.insufficientScope(scope)) } : {}),
-    ...(status === "409" && conflict !== undefined ? { conflict: body(conflict) } : {}),
-    ...(status === "404" ? { not_found: body(Texts.notFound(resourceOf(endpoint))) } : {}),
-    ...Object.fromEntries(shared.map((code) => [code, { $ref: `#/components/examples/${code}` }]))
+/** Returns the examples of the errors of an operation, by their codes. */
+export const rejectionsOf = (endpoint: HttpApiEndpoint.Top, codes: ReadonlyArray<string>) => {
+  const { conflict = Texts.concurrentChanges } = Context.get(endpoint.annotations, Example)
+  const own: Readonly<Record<string, object>> = {
+    conflict: body(conflict),
+    insufficient_scope: body(Texts.insufficientScope(rulesFor(endpoint).scope)),
+    not_found: body(Texts.notFound(resourceOf(endpoint)))
   }
+  return Object.fromEntries(codes.map((code) => [code, own[code] ?? { $ref: `#/components/examples/${code}` }]))
 }

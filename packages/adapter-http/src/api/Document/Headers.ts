@@ -16,10 +16,8 @@ const text = (description: string, example: string, required = true) => ({
   example
 })
 
-/** Every header that a response can have. Each response has the required ones. */
-export const headers = {
-  "X-Request-Id": text("The request's ID in the service's log.", "019aa0c2-5b00-7000-8000-00000000000b"),
-  "WWW-Authenticate": text("How to authenticate.", "Bearer"),
+/** The headers of every response to a valid API key. */
+const rates = {
   "X-RateLimit-Limit": integer("Requests per key and 60-second window.", limits.requests_per_minute),
   "X-RateLimit-Remaining": integer("Requests left in this window.", limits.requests_per_minute - 1),
   "X-RateLimit-Reset": integer("The end of the window, in Unix seconds.", 1_795_168_860),
@@ -30,9 +28,24 @@ export const headers = {
   "RateLimit": text(
     "The requests left and the seconds until the window ends, in the format of the IETF draft.",
     `"default";r=${limits.requests_per_minute - 1};t=60`
-  ),
+  )
+}
+
+/** The ending of the name of a component that not every response with this header has. */
+const optional = "-Optional"
+
+const optionalRates = Object.fromEntries(
+  Object.entries(rates).map(([name, header]) => [name + optional, { ...header, required: false }])
+)
+
+/** Every header that a response can have, by its component. Each response has the required ones. */
+export const headers: Readonly<Record<string, object>> = {
+  "X-Request-Id": text("The request's ID in the service's log.", "019aa0c2-5b00-7000-8000-00000000000b"),
+  "WWW-Authenticate": text("How to authenticate.", "Bearer"),
+  ...rates,
+  ...optionalRates,
   "Retry-After": integer("Seconds to wait before the next attempt.", 5),
-  "Retry-After-Processing": integer(
+  [`Retry-After${optional}`]: integer(
     "Seconds to wait before the next attempt. Present only if a retry can succeed.",
     1,
     false
@@ -45,32 +58,24 @@ export const headers = {
   )
 }
 
-type Component = keyof typeof headers
-
-const rate: ReadonlyArray<Component> = [
-  "X-RateLimit-Limit",
-  "X-RateLimit-Remaining",
-  "X-RateLimit-Reset",
-  "RateLimit-Policy",
-  "RateLimit"
-]
+const rate = Object.keys(rates)
 
 /** The headers of a replay. Only responses of the operation itself are replayed, none of the middleware. */
-const replay: ReadonlyArray<Component> = ["Idempotent-Replayed", "Original-Request-Id"]
+const replay = ["Idempotent-Replayed", "Original-Request-Id"]
 
-const carriedBy = (status: string, isWrite: boolean): ReadonlyArray<Component> => {
+const carriedBy = (status: string, isWrite: boolean): ReadonlyArray<string> => {
   switch (status) {
     case "401":
       return ["WWW-Authenticate"]
     // A failure before authentication has no rate headers.
     case "500":
-      return []
+      return Object.keys(optionalRates)
     case "429":
     case "503":
     case "507":
       return [...rate, "Retry-After"]
     case "409":
-      return [...rate, ...replay, "Retry-After-Processing"]
+      return [...rate, ...replay, `Retry-After${optional}`]
     default:
       return isWrite && (status.startsWith("2") || status === "404") ? [...rate, ...replay] : rate
   }
@@ -79,8 +84,8 @@ const carriedBy = (status: string, isWrite: boolean): ReadonlyArray<Component> =
 /** Returns references to the headers of an operation's response. */
 export const headersOf = (status: string, isWrite: boolean) =>
   Object.fromEntries(
-    ["X-Request-Id" as const, ...carriedBy(status, isWrite)].map((component) => [
-      component === "Retry-After-Processing" ? "Retry-After" : component,
+    ["X-Request-Id", ...carriedBy(status, isWrite)].map((component) => [
+      component.replace(optional, ""),
       { $ref: `#/components/headers/${component}` }
     ])
   )
