@@ -114,7 +114,7 @@ describe("a filter", () => {
     ["lifecycle_stage", "friend"],
     ["channel", "pigeon"],
     ["query", "x".repeat(201)],
-    ["query", " ".repeat(201)],
+    ["query", "+".repeat(201)],
     ["phone", "0151123456"],
     ["phone", ""],
     ["email", ""],
