@@ -1,8 +1,9 @@
-// From the OpenAPI document to programs that run: two generators write clients, the programs are compiled against them, a
+// From the OpenAPI document to programs that run: six generators write clients, the programs are compiled against them, a
 // service is started in memory, and the programs call it.
 import { execFileSync, spawn } from "node:child_process"
 import { randomBytes } from "node:crypto"
 import { once } from "node:events"
+import { mkdirSync } from "node:fs"
 import { createInterface } from "node:readline"
 import { fileURLToPath } from "node:url"
 
@@ -11,13 +12,30 @@ const root = fileURLToPath(new URL("../../..", import.meta.url)).replace(/\/$/, 
 const run = (command: string, args: ReadonlyArray<string>, env: Record<string, string> = {}) =>
   execFileSync(command, args, { cwd: here, stdio: "inherit", env: { ...process.env, ...env } })
 
-const document = `${root}/packages/adapter-http/openapi.json`
-run("openapi-typescript", [document, "--output", "clients/openapi-fetch/generated/api.d.ts"])
-run("openapi-ts", ["--input", document, "--output", "clients/hey-api/generated", "--silent"], {
-  NODE_OPTIONS: `--import ${new URL("typescript5.ts", import.meta.url).href}`
-})
-const clients = ["openapi-fetch", "hey-api"]
-for (const client of clients) run("tsc", ["--project", `clients/${client}`])
+// Relative, so that a space in the path of the repository does not matter.
+const document = "../../packages/adapter-http/openapi.json"
+const generated = (client: string) => `clients/${client}/generated`
+
+/** The command of each generator, by the folder of its client. */
+const generators = {
+  "openapi-fetch": `openapi-typescript ${document} --output ${generated("openapi-fetch")}/api.d.ts`,
+  "hey-api": `openapi-ts --input ${document} --output ${generated("hey-api")} --silent`,
+  "openapi-typescript-codegen": `openapi --input ${document} --output ${
+    generated("openapi-typescript-codegen")
+  } --useOptions --useUnionTypes`,
+  "openapi-zod-client": `openapi-zod-client ${document} --output ${generated("openapi-zod-client")}/api.ts`,
+  "swagger-typescript-api": `swagger-typescript-api generate --path ${document} --output ${
+    generated("swagger-typescript-api")
+  } --name api.ts --silent`,
+  orval: "orval --config clients/orval/orval.config.mjs"
+}
+const clients = Object.keys(generators)
+for (const [client, words] of Object.entries(generators)) {
+  const [command = "", ...args] = words.split(" ")
+  mkdirSync(`${here}/${generated(client)}`, { recursive: true })
+  run(command, args, { NODE_OPTIONS: `--import ${new URL("typescript5.ts", import.meta.url).href}` })
+  run("tsc", ["--project", `clients/${client}`])
+}
 
 const service = spawn(
   process.execPath,
@@ -33,7 +51,7 @@ try {
   const { api_key, base_url, channels } = JSON.parse(line)
   const CHANNEL_ID = channels.find(({ type }: { readonly type: string }) => type === "phone_messaging").id
   for (const client of clients) {
-    run(process.execPath, [`dist/${client}/main.js`], { BASE_URL: base_url, API_KEY: api_key, CHANNEL_ID })
+    run(process.execPath, [`${generated(client)}/dist/main.js`], { BASE_URL: base_url, API_KEY: api_key, CHANNEL_ID })
   }
 } finally {
   service.kill()
