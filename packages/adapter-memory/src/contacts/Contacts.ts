@@ -110,6 +110,21 @@ export const layer = Layer.effect(
             (row) => ({ ...toLoaded(row), is_ambiguous: second !== undefined })
           )
         }),
+      knownPeople: (organization_id, people) =>
+        read(({ tables }) => {
+          const contacts = Table.all(tables, ContactRows, organization_id)
+          return people.map(({ email_key, id, phones }) => {
+            const isOther = (contact: ContactColumns) => contact.id !== id
+            return {
+              has_id: id !== null && Table.has(tables, ContactRows, organization_id, id),
+              has_phone: contacts.some((contact) =>
+                isOther(contact) && contact.primary_phone !== null && phones.includes(contact.primary_phone)
+              ),
+              has_email: email_key !== null &&
+                contacts.some((contact) => isOther(contact) && contact.email_key === email_key)
+            }
+          })
+        }),
       insertNew: (organization_id, contacts, records) =>
         modify((state) => {
           const absent = contacts.filter(({ id }) => !Table.has(state.tables, ContactRows, organization_id, id))

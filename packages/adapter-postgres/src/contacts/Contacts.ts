@@ -22,6 +22,9 @@ const contacts = rows(Row)
 const list = selection(Row, (column) => column === "tags" ? "contact.tags::text" : `contact.${column}`)
 const loadedRows = rows(LoadedRow)
 const matches = rows(Schema.Struct({ ...LoadedRow.fields, is_ambiguous: Schema.Boolean }))
+const knownPeople = rows(
+  Schema.Struct({ has_id: Schema.Boolean, has_phone: Schema.Boolean, has_email: Schema.Boolean })
+)
 const insertedIds = rows(Schema.Struct({ id: ContactId }))
 
 /** The columns of an identity and its contact, found by a network ID. */
@@ -72,6 +75,38 @@ const makeList = Effect.fnUntraced(function*(sql: SqlClient.SqlClient) {
   }
   return listed
 })
+
+const nil = "00000000-0000-0000-0000-000000000000"
+
+/** Makes the function that looks up what the organization already has of contacts to import. */
+const makeKnownPeople = (sql: SqlClient.SqlClient): ContactStore["Service"]["knownPeople"] => {
+  // Each value is looked up on its own (`LIMIT`), so the plan is that of one value, whatever the size of the table.
+  const first = (condition: string) => `
+    LEFT JOIN LATERAL (
+      SELECT true AS found
+      FROM contacts
+      WHERE organization_id = $1::uuid AND ${condition}
+      LIMIT 1
+    )`
+  const text = `
+    SELECT by_id.found IS NOT NULL AS has_id, by_phone.found IS NOT NULL AS has_phone, by_email.found IS NOT NULL AS has_email
+    FROM unnest($2::uuid[], $3::text[], $4::text[], $5::text[]) WITH ORDINALITY
+      AS person (id, phone, other_phone, email_key, position)
+    ${first("id = person.id")} AS by_id ON true
+    ${first("primary_phone IN (person.phone, person.other_phone) AND id <> person.id")} AS by_phone ON true
+    ${first("email_key = person.email_key AND id <> person.id")} AS by_email ON true
+    ORDER BY person.position`
+  return (organization_id, people) => {
+    // The client cannot encode a list of nulls. No contact has these values instead.
+    const values = [
+      people.map(({ id }) => id ?? nil),
+      people.map(({ phones }) => phones[0] ?? ""),
+      people.map(({ phones }) => phones[1] ?? ""),
+      people.map(({ email_key }) => email_key ?? "")
+    ]
+    return knownPeople(sql.unsafe(text, [organization_id, ...values]))
+  }
+}
 
 /** Returns the function that inserts those contacts of an import that do not exist, ordered by ID, so that concurrent imports do not deadlock. */
 const insertNewInto =
@@ -134,6 +169,7 @@ export const layer = Layer.effect(
           ORDER BY array_position(${network_ids}::text[], identity_name.name)
         `),
       match: (organization_id, by, value) => matchers[by]({ organization_id, value }),
+      knownPeople: makeKnownPeople(sql),
       insertNew: insertNewInto(sql)
     })
   })

@@ -70,6 +70,12 @@ const lookups: Readonly<Record<string, Effect.Effect<unknown, unknown, Services>
   "the contact of a new identity": ContactStore.use((store) =>
     store.match(Crowd.large, "primary_phone", "+4915561335771")
   ),
+  "the people of an import": ContactStore.use((store) =>
+    store.knownPeople(Crowd.large, [
+      { id: contact, phones: ["+4915561335771", "+551187654321"], email_key: "nobody@crowd.example" },
+      { id: null, phones: ["+4915561335772", "+551187654321"], email_key: null }
+    ])
+  ),
   "the identities of names": ContactStore.use((store) =>
     store.identify(Crowd.large, "phone_messaging", ["person-10058", "person-1022", "nobody"])
   ),

@@ -2,13 +2,13 @@
 import { assert, it } from "@effect/vitest"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { ContactFields, CreateContactField } from "@messaging-crm/core/ContactFields"
-import { ContactImports } from "@messaging-crm/core/ContactImports"
+import { ContactImports, type ImportMode, makePreview, type UpsertKey } from "@messaging-crm/core/ContactImports"
 import { CreateContact } from "@messaging-crm/core/Contacts"
 import { MemberId } from "@messaging-crm/core/Ids"
 import { CreateTag, Tags } from "@messaging-crm/core/Tags"
 import { Arbitrary, Effect, Result } from "effect"
 import { TestClock } from "effect/testing"
-import { hardText, integer } from "../Arbitraries.ts"
+import { hardText, integer, literal } from "../Arbitraries.ts"
 import * as Fixtures from "../Fixtures.ts"
 import type { Options } from "../Fixtures.ts"
 import * as Scene from "./JourneyScene.ts"
@@ -30,12 +30,26 @@ const makeScene = Effect.gen(function*() {
   const customer_number = yield* field("customer_number", "text")
   const visits = yield* field("visits", "number")
   const add = (inputs: ReadonlyArray<CreateContact>) => as(ContactImports.use((imports) => imports.add(inputs)))
-  const importTable = (columns: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyArray<string>>, key?: string) =>
+  const importTable = (
+    columns: ReadonlyArray<string>,
+    rows: ReadonlyArray<ReadonlyArray<string>>,
+    key?: string,
+    mode?: ImportMode
+  ) =>
     ContactImports.use((imports) =>
-      Effect.flatMap(imports.open(columns, key ?? null), (table) => imports.addRows(table, rows))
+      Effect.flatMap(imports.open(columns, key ?? null), (table) => imports.addRows(table, rows, mode))
+    ).pipe(as, Effect.orDie)
+  const upsertTable = (
+    columns: ReadonlyArray<string>,
+    rows: ReadonlyArray<ReadonlyArray<string>>,
+    key: UpsertKey,
+    mode?: ImportMode
+  ) =>
+    ContactImports.use((imports) =>
+      Effect.flatMap(imports.open(columns, key), (table) => imports.upsertRows(table, key, rows, mode))
     ).pipe(as, Effect.orDie)
   const contacts = Fixtures.contacts(organization_id, {}, { after: null, size: 999 })
-  return { add, as, contacts, customer_number, importTable, organization_id, owner_user_id, vip, visits }
+  return { add, as, contacts, customer_number, importTable, organization_id, owner_user_id, upsertTable, vip, visits }
 })
 
 /** The result of each contact, an error by its tag. */
@@ -193,6 +207,137 @@ const rowsIdentified = (it: Scene.It) => {
     }))
 }
 
+const columns = ["first_name", "primary_phone", "primary_email"]
+const [phone, other_phone] = ["+49 151 12345678", "+49 151 12345679"]
+
+const secondContacts = (it: Scene.It) => {
+  it.effect("creates no second contact with a phone or an email, unless it is allowed", () =>
+    Effect.gen(function*() {
+      const { contacts, importTable } = yield* makeScene
+      const rows = [["Kim", phone, "kim@shop.example"], ["Lee", "", "lee@shop.example"], ["Max", "", ""]]
+      const created = ["created", "created", "created"]
+      assert.deepStrictEqual(outcomes(yield* importTable(columns, rows)), created)
+      const before = yield* contacts
+      const keyed = yield* importTable(columns, rows.slice(0, 2), "primary_email")
+      assert.deepStrictEqual(outcomes(keyed), ["ContactExists", "ContactExists"])
+      const changed = [["Kimberley", "0049 151 12345678", ""], ["Lee", other_phone, "LEE@shop.example"], [
+        "Max",
+        "",
+        ""
+      ]]
+      assert.deepStrictEqual(outcomes(yield* importTable(columns, changed)), [
+        "ContactExists",
+        "ContactExists",
+        "unchanged"
+      ])
+      assert.deepStrictEqual(yield* contacts, before)
+      const allowed: ImportMode = { allows_duplicates: true, preview: null }
+      assert.deepStrictEqual(
+        outcomes(yield* importTable(columns, rows.slice(0, 2), "primary_email", allowed)),
+        created.slice(1)
+      )
+      // Each has its contact now, so nothing would be created.
+      assert.deepStrictEqual(outcomes(yield* importTable(columns, rows.slice(0, 2), "primary_email")), [
+        "unchanged",
+        "unchanged"
+      ])
+      assert.lengthOf(yield* contacts, 5)
+    }))
+
+  it.effect("creates no second contact for an earlier row, whether or not it is in the same portion", () =>
+    Effect.gen(function*() {
+      const rows = [["Kim", phone, ""], ["Lee", phone, ""], ["Kim", phone, ""], ["Max", other_phone, ""]]
+      const expected = ["created", "ContactExists", "unchanged", "created"]
+      const one = yield* makeScene
+      assert.deepStrictEqual(outcomes(yield* one.importTable(columns, rows)), expected)
+      assert.deepStrictEqual(outcomes(yield* one.importTable(columns, rows)), [
+        "unchanged",
+        "ContactExists",
+        "unchanged",
+        "unchanged"
+      ])
+      const each = yield* makeScene
+      const results = yield* Effect.forEach(rows, (row) => each.importTable(columns, [row]))
+      assert.deepStrictEqual(outcomes(results.flat()), expected)
+    }))
+
+  it.effect("creates no second contact by an upsert whose key is new and whose other value is not", () =>
+    Effect.gen(function*() {
+      const { contacts, importTable, upsertTable } = yield* makeScene
+      yield* importTable(columns, [["Kim", phone, "kim@shop.example"]])
+      const moved = [["Kim", other_phone, "Kim@shop.example"]]
+      assert.deepStrictEqual(outcomes(yield* upsertTable(columns, moved, "primary_phone")), ["ContactExists"])
+      assert.lengthOf(yield* contacts, 1)
+      assert.deepStrictEqual(outcomes(yield* upsertTable(columns, moved, "primary_email")), ["updated"])
+      assert.lengthOf(yield* contacts, 1)
+      const allowed: ImportMode = { allows_duplicates: true, preview: null }
+      const back = [["Kim", phone, "kim@shop.example"]]
+      assert.deepStrictEqual(outcomes(yield* upsertTable(columns, back, "primary_phone", allowed)), ["created"])
+      assert.lengthOf(yield* contacts, 2)
+    }))
+
+  it.effect("counts no value of an earlier row that is rejected", () =>
+    Effect.gen(function*() {
+      const { upsertTable } = yield* makeScene
+      const named = [...columns, "custom_values.visits"]
+      const rows = [["Kim", phone, "kim@shop.example", "often"], ["Lee", other_phone, "kim@shop.example", "3"]]
+      const expected = ["CustomValueInvalid", "created"]
+      const preview: ImportMode = { allows_duplicates: false, preview: makePreview() }
+      assert.deepStrictEqual(outcomes(yield* upsertTable(named, rows, "primary_phone", preview)), expected)
+      assert.deepStrictEqual(outcomes(yield* upsertTable(named, rows, "primary_phone")), expected)
+    }))
+}
+
+const name = literal("", "Kim", "Lee")
+
+/** Rows of few people, so that many have the same values. */
+const row = Arbitrary.all({
+  first_name: name,
+  phone: literal("", "", phone, other_phone, "12"),
+  email: literal("", "", "kim@shop.example", "Kim@shop.example", "lee@shop.example")
+}).pipe(Arbitrary.map(({ email, first_name, phone }) => [first_name, phone, email]))
+
+/** Rows of few people whose email always comes with one phone, or none. An update then takes no value from a contact. */
+const upsertRow = Arbitrary.all({
+  first_name: name,
+  person: integer({ min: 0, max: 3 }),
+  without: literal("", "", "phone", "email")
+}).pipe(Arbitrary.map(({ first_name, person, without }) => {
+  const [phones, emails] = [[phone, other_phone, phone, "12"], ["kim@shop.example", "lee@shop.example", "", ""]]
+  return [first_name, without === "phone" ? "" : phones[person] ?? "", without === "email" ? "" : emails[person] ?? ""]
+}))
+
+const previews = (it: Scene.It, { runs }: Options) => {
+  it.effect.prop("previews what an import then does, and writes nothing", {
+    before: Arbitrary.array(row, { maxLength: 4 }),
+    rows: Arbitrary.array(row, { minLength: 1, maxLength: 8 }),
+    upserts: Arbitrary.array(upsertRow, { minLength: 1, maxLength: 8 }),
+    key: literal("", "primary_phone", "primary_email"),
+    updates: literal(true, false),
+    allows_duplicates: literal(true, false),
+    size: integer({ min: 1, max: 4 })
+  }, ({ allows_duplicates, before, key, rows, size, updates, upserts }) =>
+    Effect.gen(function*() {
+      const { contacts, importTable, upsertTable } = yield* makeScene
+      const isUpsert = updates && key !== ""
+      if (isUpsert) yield* upsertTable(columns, upserts.slice(0, 3).toReversed(), key)
+      else yield* importTable(columns, before, undefined, { allows_duplicates: true, preview: null })
+      const all = isUpsert ? upserts : rows
+      const portions = all.flatMap((_, index) => index % size === 0 ? [all.slice(index, index + size)] : [])
+      const run = (mode: ImportMode) =>
+        Effect.forEach(portions, (portion) =>
+          isUpsert
+            ? upsertTable(columns, portion, key, mode)
+            : importTable(columns, portion, key === "" ? undefined : key, mode)).pipe(
+            Effect.map((results) => outcomes(results.flat()))
+          )
+      const unchanged = yield* contacts
+      const previewed = yield* run({ allows_duplicates, preview: makePreview() })
+      assert.deepStrictEqual(yield* contacts, unchanged)
+      assert.deepStrictEqual(previewed, yield* run({ allows_duplicates, preview: null }))
+    }), { arbitrary: { runs: Math.min(runs, 50) } })
+}
+
 export const journeyTests = (storage: Scene.Storage, options: Options) => {
   const crm = Scene.crm(storage)
 
@@ -202,5 +347,7 @@ export const journeyTests = (storage: Scene.Storage, options: Options) => {
     contactsRejected(it)
     rowsRead(it)
     rowsIdentified(it)
+    secondContacts(it)
+    previews(it, options)
   })
 }

@@ -2,6 +2,7 @@
 import { assert } from "@effect/vitest"
 import { IdentityRows } from "@messaging-crm/core/ContactIdentities"
 import { type Contact, ContactRows, ContactStore, searchColumnsOf, searchText } from "@messaging-crm/core/Contacts"
+import { ContactId } from "@messaging-crm/core/Ids"
 import { Arbitrary, Effect, Option } from "effect"
 import { hardText, moment, optionalHardText } from "../Arbitraries.ts"
 import * as Fixtures from "../Fixtures.ts"
@@ -191,6 +192,39 @@ const matches = (it: It) => {
     }))
 }
 
+const people = (it: It) => {
+  it.effect("returns what is known of contacts to import: their IDs, and other contacts with their values", () =>
+    Effect.gen(function*() {
+      const store = yield* ContactStore
+      const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
+      const [phone, shared] = [yield* Fixtures.newPhone, yield* Fixtures.newPhone]
+      const kim = yield* Fixtures.contact(ours, { primary_phone: phone, primary_email: "Kim@Acme.example" })
+      const lee = yield* Fixtures.contact(ours, { primary_phone: shared })
+      yield* Fixtures.contact(ours, { primary_phone: shared })
+      yield* Fixtures.contact(theirs, { primary_phone: "+4915112345678", primary_email: "theirs@acme.example" })
+      const none = { has_id: false, has_phone: false, has_email: false }
+      const person = { id: null, phones: [], email_key: null }
+      const absent = ContactId.make(yield* Fixtures.uuid)
+      const found = yield* store.knownPeople(ours, [
+        person,
+        { ...person, phones: [yield* Fixtures.newPhone, phone] },
+        { id: absent, phones: [phone], email_key: "kim@acme.example" },
+        { id: kim.id, phones: [phone], email_key: "kim@acme.example" },
+        { id: lee.id, phones: [shared], email_key: "Kim@Acme.example" },
+        { ...person, phones: ["+4915112345678"], email_key: "theirs@acme.example" }
+      ])
+      assert.deepStrictEqual(found, [
+        none,
+        { ...none, has_phone: true },
+        { has_id: false, has_phone: true, has_email: true },
+        { ...none, has_id: true },
+        { ...none, has_id: true, has_phone: true },
+        none
+      ])
+      assert.deepStrictEqual(yield* store.knownPeople(ours, []), [])
+    }))
+}
+
 const identities = (it: It, { runs }: Options) => {
   it.effect.prop("identifies by every network ID, with each ID as it was given, in the order of the IDs", {
     display_name: name,
@@ -282,6 +316,7 @@ export const portTests = (it: It, options: Options) => {
   lists(it, options)
   updates(it, options)
   matches(it)
+  people(it)
   identities(it, options)
   separation(it)
 }

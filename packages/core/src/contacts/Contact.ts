@@ -160,6 +160,25 @@ export interface MatchedContact extends LoadedContact {
   readonly is_ambiguous: boolean
 }
 
+/** A contact to import: its ID, if it is derived, and the values that another contact of the same person can have. */
+export interface ImportedPerson {
+  readonly id: ContactId | null
+  /** The phone in each of its one or two spellings; empty if there is none. */
+  readonly phones: ReadonlyArray<string>
+  /** The email as it is compared. */
+  readonly email_key: string | null
+}
+
+/** The parts of a contact to import that the organization has already. */
+export interface KnownPerson {
+  /** Whether a contact has the ID. */
+  readonly has_id: boolean
+  /** Whether a contact with another ID has one of the phones. */
+  readonly has_phone: boolean
+  /** Whether a contact with another ID has the email. */
+  readonly has_email: boolean
+}
+
 /** An identity as it is stored. The contact's row has a copy of it. */
 export interface IdentityRow extends Identity {
   readonly contact_id: ContactId

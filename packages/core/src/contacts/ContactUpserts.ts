@@ -4,11 +4,11 @@
  * Each contact is an operation of its own, with its own commit and outcome. Under an idempotency key, it is a part of the
  * request (`IdempotentParts.ts`), so a retry repeats what was done and continues with the rest.
  */
-import { Context, Effect, Layer, Option, Result, Schema } from "effect"
+import { Context, DateTime, Effect, Layer, Option, Result, Schema } from "effect"
 import type { ChannelType } from "../catalog/Channels.ts"
 import { CurrentActor } from "../kernel/Actor.ts"
 import { type Country, DefaultCountry } from "../kernel/Countries.ts"
-import { ContactId, IdentityId, type OrganizationId } from "../kernel/Ids.ts"
+import { ContactId, IdentityId, Ids, type OrganizationId } from "../kernel/Ids.ts"
 import { operation } from "../kernel/Operations.ts"
 import { canonical, sharedSpelling } from "../kernel/Phones.ts"
 import * as Changes from "../work/Changes.ts"
@@ -96,6 +96,12 @@ interface Loaded extends Matched {
   readonly identity: KnownIdentity["identity"] | null
 }
 
+/** The contact after an upsert, without an identity that the upsert adds, and whether it is new or has changed. */
+interface Written {
+  readonly contact: Contact
+  readonly outcome: Upserted["outcome"]
+}
+
 /** Returns a contact without what every write changes. */
 const contentOf = ({ updated_at: _updated_at, ...content }: Contact): string => canonicalJson(content)
 
@@ -108,10 +114,11 @@ const create = (
   { channel_type, create: input, match, value }: Wanted,
   { free_id, references }: Loaded,
   context: DecisionContext
-): Result.Result<Changes.Decision<Upserted>, UpsertRejection> =>
+): Result.Result<Changes.Decision<Written>, UpsertRejection> =>
   Result.map(composeContact(references, input), (described) => {
     const { now, uuid } = context
     const id = free_id ?? ContactId.make(uuid())
+    const contact: Contact = { ...described, id, updated_at: now }
     const identities: ReadonlyArray<Identity> = match !== "external_id" || channel_type === null ? [] : [{
       id: IdentityId.make(uuid()),
       channel_type,
@@ -120,9 +127,9 @@ const create = (
       username: null
     }]
     return {
-      result: { id, outcome: "created" },
+      result: { contact, outcome: "created" },
       changes: Changes.all(
-        addContact({ ...described, id, identities, updated_at: now }, context),
+        addContact({ ...contact, identities }, context),
         ...identities.flatMap((identity) => [
           IdentityRows.insert({ ...identity, contact_id: id }),
           ...withSpellings(identity.channel_type, [value]).map((network_id) => assignNetworkId(identity, network_id))
@@ -137,7 +144,7 @@ export const upsert = (
   wanted: Wanted,
   loaded: Loaded,
   context: DecisionContext
-): Result.Result<Changes.Decision<Upserted>, UpsertRejection> => {
+): Result.Result<Changes.Decision<Written>, UpsertRejection> => {
   const { found, identity, is_ambiguous, references } = loaded
   if (is_ambiguous) return Result.fail(new ContactAmbiguous({ match: wanted.match }))
   if (Option.isNone(found)) return create(wanted, loaded, context)
@@ -146,13 +153,35 @@ export const upsert = (
     update(found, references, wanted.update, context),
     ({ result, changes }) =>
       contentOf(result) === contentOf(before)
-        ? { result: { id: before.id, outcome: "unchanged" as const }, changes: Changes.none }
+        ? { result: { contact: result, outcome: "unchanged" as const }, changes: Changes.none }
         : {
-          result: { id: before.id, outcome: "updated" as const },
+          result: { contact: result, outcome: "updated" as const },
           // A concurrent erasure, which writes the identity, makes this commit fail.
           changes: Changes.all(changes, identity === null ? Changes.none : IdentityRows.expect(identity))
         }
   )
+}
+
+const upsertedBy = ({ contact: { id }, outcome }: Written): Upserted => ({ id, outcome })
+
+/** The contacts that the upserts of a preview would have written, by the value of the match. */
+export interface UpsertPreview extends Map<string, Contact> {}
+
+/** Returns the outcome of an upsert that follows those of a preview, and adds its contact to the preview. */
+const preview = (
+  upserted: UpsertPreview,
+  wanted: Wanted,
+  loaded: Loaded,
+  context: DecisionContext
+): UpsertResult => {
+  const earlier = upserted.get(wanted.value)
+  const found = earlier === undefined
+    ? loaded
+    : { ...loaded, ...unmatched, found: Option.some({ ...earlier, version: 1 }) }
+  return Result.map(upsert(wanted, found, context), ({ result }) => {
+    upserted.set(wanted.value, result.contact)
+    return upsertedBy(result)
+  })
 }
 
 // ---------------------------------------------------------- operations
@@ -172,7 +201,9 @@ type Unfinished = IdempotencyConflict | RequestProcessing
 const isUnfinished = (error: Unfinished | UpsertRejection): error is Unfinished =>
   error._tag === "IdempotencyConflict" || error._tag === "RequestProcessing"
 
+/** Makes the function that upserts one contact, and the function that only previews it. */
 const makeUpsertOne = Effect.gen(function*() {
+  const { next: uuid } = yield* Ids
   const findMatch = yield* makeFindMatch
   const loadReferences = yield* makeLoadReferences
   const { runAudited } = yield* Decide
@@ -200,11 +231,23 @@ const makeUpsertOne = Effect.gen(function*() {
     return { ...yield* findContact(organization_id, wanted), references }
   })
 
-  return Effect.fnUntraced(function*<Out = Upserted>(wanted: Wanted, respond?: Respond<Upserted, Out>) {
+  const upsertOne = Effect.fnUntraced(function*<Out = Upserted>(wanted: Wanted, respond?: Respond<Upserted, Out>) {
     const { organization_id } = yield* CurrentActor
-    const decide = (loaded: Loaded, context: DecisionContext) => upsert(wanted, loaded, context)
+    const decide = (loaded: Loaded, context: DecisionContext) =>
+      Result.map(
+        upsert(wanted, loaded, context),
+        ({ changes, result }) => ({ result: upsertedBy(result), changes })
+      )
     return yield* runAudited("contacts.upsert", { load: load(organization_id, wanted), decide }, respond)
   })
+
+  const previewOne = Effect.fnUntraced(function*(wanted: Wanted, upserted: UpsertPreview) {
+    const { organization_id } = yield* CurrentActor
+    const loaded = yield* load(organization_id, wanted)
+    return preview(upserted, wanted, loaded, { now: yield* DateTime.now, uuid })
+  })
+
+  return { previewOne, upsertOne }
 })
 
 /** Upserts the contacts of a request, and returns the outcome of each in the given order. */
@@ -228,7 +271,12 @@ const upsertEach = Effect.fnUntraced(function*<E>(
 export class ContactUpserts extends Context.Service<ContactUpserts, {
   /** Updates or creates each contact, and returns the outcome of each in the given order (contract §8.11). */
   readonly upsert: (input: UpsertContacts) => Effect.Effect<ReadonlyArray<UpsertResult>, never, CurrentActor>
-  /** The same, but returns the response to a request. Under an idempotency key each contact is upserted once. */
+  /** Returns what `upsert` would return after the given earlier upserts, to which it adds its own, and writes nothing. */
+  readonly preview: (
+    input: UpsertContacts,
+    upserted: UpsertPreview
+  ) => Effect.Effect<ReadonlyArray<UpsertResult>, never, CurrentActor>
+  /** Upserts as `upsert` does, but returns the response to a request. Under an idempotency key each contact is upserted once. */
   readonly upsertAndRespond: (
     input: UpsertContacts,
     respond: Respond<ReadonlyArray<UpsertResult>, EncodedResponse>
@@ -238,7 +286,7 @@ export class ContactUpserts extends Context.Service<ContactUpserts, {
     ContactUpserts,
     Effect.gen(function*() {
       const parts = yield* IdempotentParts
-      const upsertOne = yield* makeUpsertOne
+      const { previewOne, upsertOne } = yield* makeUpsertOne
 
       /**
        * Upserts one contact of a request, at most once for the request's key. Returns its outcome, rejected or not, unless
@@ -269,7 +317,11 @@ export class ContactUpserts extends Context.Service<ContactUpserts, {
         return yield* parts.respond(record, Effect.flatMap(results, encode))
       })
 
-      return ContactUpserts.of({ upsert: upsertContacts, upsertAndRespond })
+      const previewContacts = operation("contacts.upsert")(function*(input: UpsertContacts, upserted: UpsertPreview) {
+        return yield* upsertEach(input, ({ wanted }) => previewOne(wanted, upserted))
+      })
+
+      return ContactUpserts.of({ preview: previewContacts, upsert: upsertContacts, upsertAndRespond })
     })
   )
 }

@@ -25,7 +25,9 @@ import {
   ContactNotFound,
   type ContactUnnamed,
   type Identity,
+  type ImportedPerson,
   type KnownIdentity,
+  type KnownPerson,
   type LoadedContact,
   type MatchedContact,
   type NotesTooLong,
@@ -77,6 +79,8 @@ const charsOf = ({ custom_values, notes }: Contact): number => {
  * - `identify` looks network IDs up on a type of channel and returns the identities
  *   found, each with the ID that was looked up, in the order of the IDs.
  * - `match` returns the most recently updated contact with a phone or folded email, and whether there are others.
+ * - `knownPeople` returns for each contact to import, in the given order, whether the
+ *   organization has a contact with its ID, and others with one of its phones or its folded email.
  * - `insertNew` inserts the contacts whose IDs the organization does not have,
  *   and returns the inserted IDs. The IDs given are distinct. Existing contacts
  *   stay as they are. Of the audit records it stores those of inserted contacts.
@@ -101,6 +105,10 @@ export class ContactStore extends Context.Service<ContactStore, {
     by: "email_key" | "primary_phone",
     value: string
   ) => Effect.Effect<Option.Option<MatchedContact>>
+  readonly knownPeople: (
+    organization_id: OrganizationId,
+    people: ReadonlyArray<ImportedPerson>
+  ) => Effect.Effect<ReadonlyArray<KnownPerson>>
   readonly insertNew: (
     organization_id: OrganizationId,
     contacts: ReadonlyArray<Contact>,

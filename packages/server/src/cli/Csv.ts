@@ -19,22 +19,61 @@ const row_chars_max = 1_048_576
 export const delimiters = { comma: ",", semicolon: ";", tab: "\t" } as const
 export type Delimiter = keyof typeof delimiters
 
-const isLineBreak = (byte: number): boolean => byte === 10 || byte === 13
+/** Returns the decoder of a file that a byte order mark declares as UTF-16, as Excel and Outlook write it. */
+const utf16 = ([one, other]: Uint8Array): TextDecoder | null =>
+  one === 0xff && other === 0xfe
+    ? new TextDecoder("utf-16le")
+    : one === 0xfe && other === 0xff
+    ? new TextDecoder("utf-16be")
+    : null
 
-/** Reads up to the end of the first line. */
-const untilLineBreak = Sink.fold(
+/** Reads until the byte order mark is complete. */
+const untilMark = Sink.fold(
   () => Buffer.alloc(0),
-  (read: Buffer) => read.length < row_chars_max && !read.some(isLineBreak),
+  (read: Buffer) => read.length < 3,
   (read, chunk: Uint8Array) => Effect.succeed(Buffer.concat([read, chunk]))
 )
 
-/** Returns the most frequent delimiter of the first line. That line holds column names, which contain no delimiters. */
-const delimiterOf = (beginning: Buffer): string => {
-  const end = beginning.findIndex(isLineBreak)
-  const line = beginning.toString("utf8", 0, end < 0 ? beginning.length : end)
+const inUtf8 = <E, R>(bytes: Stream.Stream<Uint8Array, E, R>, decoder: TextDecoder): Stream.Stream<Uint8Array, E, R> =>
+  Stream.concat(
+    Stream.map(bytes, (chunk) => Buffer.from(decoder.decode(chunk, { stream: true }))),
+    Stream.suspend(() => Stream.make(Buffer.from(decoder.decode())))
+  )
+
+/** The beginning of a file: the line that names the delimiter, as Excel reads it, and the line of the header. */
+const opening =
+  /^(?<mark>\uFEFF?)(?:(?<named>"?sep=(?<delimiter>\\t|[^\r\n"])"?[,;\t]*(?:\r\n|\n|\r))|(?!"?sep=[^\r\n]))(?:[^\S\r\n]*[\r\n])*(?<header>[^\r\n]+)?(?<end>\r\n|\n|\r(?=[^\n]))?/i
+
+const openingOf = (read: Buffer) => opening.exec(read.toString())?.groups ?? {}
+
+/** Reads up to the end of the header's first line. */
+const untilHeader = Sink.fold(
+  () => Buffer.alloc(0),
+  (read: Buffer) => read.length < row_chars_max && openingOf(read)["end"] === undefined,
+  (read, chunk: Uint8Array) => Effect.succeed(Buffer.concat([read, chunk]))
+)
+
+/** Returns the most frequent delimiter of a header's line, outside of quotes. */
+const delimiterOf = (header: string): string => {
+  const line = header.replace(/"(?:[^"]|"")*"/g, "")
   const counted = Object.values(delimiters).map((delimiter) => ({ delimiter, count: line.split(delimiter).length }))
   return counted.reduce((most, next) => next.count > most.count ? next : most).delimiter
 }
+
+/** How the lines of a file are written. */
+export interface Format {
+  /** The text before the header: a byte order mark, and the line that names the delimiter. */
+  readonly opening: string
+  readonly delimiter: string
+  readonly quotes_all: boolean
+  readonly line_end: string
+}
+
+/** Returns a line with the given cells. */
+export const written = ({ delimiter, line_end, quotes_all }: Format, cells: ReadonlyArray<string>): string =>
+  cells.map((cell) =>
+    quotes_all || cell.includes(delimiter) || /["\r\n]|^\s|\s$/.test(cell) ? `"${cell.replaceAll("\"", "\"\"")}"` : cell
+  ).join(delimiter) + line_end
 
 /** Returns how many lines a row takes. The parser's own count is wrong after a quoted `\r\n`. */
 const heightOf = (cells: ReadonlyArray<string>): number =>
@@ -53,10 +92,11 @@ const settings = {
 
 const parsed = <E, R>(
   bytes: Stream.Stream<Uint8Array, E, R>,
-  delimiter: string
+  delimiter: string,
+  first_line: number
 ): Stream.Stream<Row, E | RowEndless, R> =>
   Stream.suspend(() => {
-    let next = 1
+    let next = first_line
     const options: Options<Row, Array<string>> = {
       ...settings,
       delimiter,
@@ -73,17 +113,34 @@ const parsed = <E, R>(
     })
   })
 
-/** Returns the rows of a file, without blank ones. Without a delimiter, it is detected from the first line. */
-export const rows = <E, R>(
+/** A file: how it is written, and its rows without blank ones. */
+export interface Sheet<E, R> {
+  readonly format: Format
+  readonly rows: Stream.Stream<Row, E | RowEndless, R>
+}
+
+/** Opens a file in UTF-8 or UTF-16. Without a delimiter, it is that of a first line such as `sep=;`, or of the header. */
+export const open = Effect.fnUntraced(function*<E, R>(
   bytes: Stream.Stream<Uint8Array, E, R>,
   delimiter: Option.Option<Delimiter>
-): Stream.Stream<Row, E | RowEndless, R> =>
-  Stream.peel(bytes, untilLineBreak).pipe(
-    Effect.map(([beginning, rest]) =>
-      parsed(
-        Stream.concat(Stream.make(beginning), rest),
-        Option.match(delimiter, { onSome: (name) => delimiters[name], onNone: () => delimiterOf(beginning) })
-      )
-    ),
-    Stream.unwrap
-  )
+) {
+  const [mark, unmarked] = yield* Stream.peel(bytes, untilMark)
+  const all = Stream.concat(Stream.make(mark), unmarked)
+  const decoder = utf16(mark)
+  const [beginning, rest] = yield* Stream.peel(decoder === null ? all : inUtf8(all, decoder), untilHeader)
+  const found = openingOf(beginning)
+  const { end = "\n", header = "", mark: bom = "", named = "" } = found
+  const own = found["delimiter"]?.replace("\\t", "\t") ?? delimiterOf(header)
+  const format: Format = {
+    opening: `${decoder === null ? bom : "\uFEFF"}${named}`,
+    delimiter: Option.match(delimiter, { onSome: (name) => delimiters[name], onNone: () => own }),
+    quotes_all: header.startsWith("\""),
+    line_end: end
+  }
+  const content = beginning.subarray(Buffer.byteLength(named === "" ? "" : bom + named))
+  const sheet: Sheet<E, R> = {
+    format,
+    rows: parsed(Stream.concat(Stream.make(content), rest), format.delimiter, named === "" ? 1 : 2)
+  }
+  return sheet
+})

@@ -3,8 +3,8 @@ import { hardText } from "@messaging-crm/conformance/Arbitraries"
 import { Arbitrary, Effect, Option, Schema, Stream } from "effect"
 import * as Csv from "../../src/cli/Csv.ts"
 
-const chunks = (text: string, size: number): Stream.Stream<Uint8Array> => {
-  const bytes = Buffer.from(text)
+const chunks = (text: string | Uint8Array, size: number): Stream.Stream<Uint8Array> => {
+  const bytes = typeof text === "string" ? Buffer.from(text) : text
   return Stream.fromIterable(
     Array.from(
       { length: Math.ceil(bytes.length / size) },
@@ -13,8 +13,11 @@ const chunks = (text: string, size: number): Stream.Stream<Uint8Array> => {
   )
 }
 
-const read = (text: string, delimiter: Csv.Delimiter | null = null, size = 64) =>
-  Stream.runCollect(Csv.rows(chunks(text, size), Option.fromNullishOr(delimiter)))
+const open = (text: string | Uint8Array, delimiter: Csv.Delimiter | null = null, size = 64) =>
+  Csv.open(chunks(text, size), Option.fromNullishOr(delimiter))
+
+const read = (text: string | Uint8Array, delimiter: Csv.Delimiter | null = null, size = 64) =>
+  Effect.scoped(Effect.flatMap(open(text, delimiter, size), ({ rows }) => Stream.runCollect(rows)))
 
 const int = (minimum: number, maximum: number) =>
   Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum, maximum })))
@@ -75,10 +78,76 @@ describe("a CSV file", () => {
       assert.deepStrictEqual(header?.cells, ["a;b;c", "d"])
     }))
 
+  it.effect.each(
+    ["sep=;", "SEP=;", "\"sep=;\"", "\uFEFFsep=;", "sep=;;;;"].flatMap((first) =>
+      ["\r\n", "\n", "\r"].map((end) => [first, end] as const)
+    )
+  )(
+    "has the delimiter that its first line names, as in %j and %j",
+    ([first, end]) =>
+      Effect.gen(function*() {
+        const rows = ["first_name;notes", "Ann;a,b,c", "Bob;d"]
+        for (const size of [1, 2, 3, 64]) {
+          const found = yield* read([first, ...rows, ""].join(end), null, size)
+          assert.deepStrictEqual(found.map(({ cells, line }) => [line, ...cells]), [
+            [2, "first_name", "notes"],
+            [3, "Ann", "a,b,c"],
+            [4, "Bob", "d"]
+          ])
+        }
+      })
+  )
+
+  it.effect("can have any delimiter that its first line names", () =>
+    Effect.gen(function*() {
+      for (const [named, delimiter] of [["|", "|"], ["\t", "\t"], ["\\t", "\t"], [",", ","]] as const) {
+        const found = yield* read(`sep=${named}\na;x${delimiter}b;y\n1${delimiter}2\n`)
+        assert.deepStrictEqual(found.map(({ cells }) => cells), [["a;x", "b;y"], ["1", "2"]])
+      }
+    }))
+
+  it.effect.prop("can be in UTF-16 with a byte order mark", {
+    rows: Arbitrary.array(cells, { minLength: 1, maxLength: 6 }),
+    isBigEndian: Arbitrary.schema(Schema.Boolean),
+    size: int(1, 9)
+  }, ({ isBigEndian, rows, size }) =>
+    Effect.gen(function*() {
+      const text = [["x", "y", "z"], ...rows].map((row) => row.map(quoted).join("\t")).join("\r\n")
+      const little = Buffer.from(`\uFEFF${text}`, "utf16le")
+      const found = yield* read(isBigEndian ? little.swap16() : little, null, size)
+      // A lone surrogate cannot be in UTF-16, as it cannot be in UTF-8.
+      assert.deepStrictEqual(
+        found.map((row) => row.cells),
+        [["x", "y", "z"], ...rows.map((row) => row.map((cell) => cell.toWellFormed()))]
+      )
+    }))
+
+  it.effect("has its delimiter outside of quoted names, after blank lines too", () =>
+    Effect.gen(function*() {
+      const found = yield* read("\n  \n\"a, b, c\";x\n1;2\n")
+      assert.deepStrictEqual(found.map(({ cells, line }) => [line, ...cells]), [[3, "a, b, c", "x"], [4, "1", "2"]])
+    }))
+
+  it.effect.prop("is written so that it is read again", {
+    rows: Arbitrary.array(cells, { minLength: 1, maxLength: 6 }),
+    header: Arbitrary.schema(Schema.Literals(["x;y;z", "\"x\";\"y\";\"z\"", "\uFEFFx\ty\tz", "sep=;\nx;y;z", "x,y,z"])),
+    end: Arbitrary.schema(Schema.Literals(["\n", "\r\n", "\r"]))
+  }, ({ end, header, rows }) =>
+    Effect.gen(function*() {
+      const { format } = yield* Effect.scoped(open(`${header}${end}1`))
+      const text = [["x", "y", "z"], ...rows].map((row) => Csv.written(format, row)).join("")
+      assert.isTrue(`${format.opening}${text}`.startsWith(`${header}${end}`))
+      const found = yield* read(`${format.opening}${text}`)
+      assert.deepStrictEqual(found.map((row) => row.cells), [["x", "y", "z"], ...rows])
+    }))
+
   it.effect("has no rows if it contains only blank lines", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(yield* read(""), [])
       assert.deepStrictEqual(yield* read("\n\n"), [])
+      assert.deepStrictEqual(yield* read("sep=;\n"), [])
+      assert.deepStrictEqual(yield* read("\r".repeat(100_000)), [])
+      assert.deepStrictEqual(yield* read(" ".repeat(100_000)), [])
     }))
 
   it.effect("is rejected with the line of a quote that is not closed", () =>

@@ -4,6 +4,7 @@ import { ContactFields, CreateContactField } from "@messaging-crm/core/ContactFi
 import { limits } from "@messaging-crm/core/Limits"
 import { CreateTag, Tags } from "@messaging-crm/core/Tags"
 import { Effect } from "effect"
+import { existsSync } from "node:fs"
 import { readFile, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { folder } from "../../testing/Folder.ts"
@@ -110,26 +111,151 @@ it.layer(layer, { excludeTestServices: true, timeout: "5 minutes" })("contacts i
         const { id, run } = yield* begin
         const kept = join(yield* folder, "bad.txt")
         const latin1 = Buffer.concat([Buffer.from("M"), Buffer.from([0xfc]), Buffer.from("ller,,\n")])
-        const text = "first_name,primary_phone,notes\nAda,,\"a\r\nb\"\n\nBob,12,\n,,only notes\nEve,,,\n"
-        const input = Buffer.concat([Buffer.from(text), latin1, Buffer.from("Zoe,,\n")])
+        const text = "first_name,primary_phone,notes\nAda,,\"a\r\nb\"\n\nBob,12,\n,,only notes\nEve,,,\nEve,,,more\n"
+        const input = Buffer.concat([Buffer.from(text), latin1, Buffer.from("Zoe\n")])
         const { code, stderr, stdout } = yield* run(input, "-", "--bad-lines", kept)
         assert.strictEqual(code, 1)
-        assert.strictEqual(stdout, "2 created, 0 unchanged, 4 invalid.\n")
+        assert.strictEqual(stdout, "3 created, 0 unchanged, 4 invalid.\n")
         const said = stderr.trimEnd().split("\n")
         assert.deepStrictEqual(said.map((line) => line.replace(/:.*$/, "")), [
           "line 5",
           "line 6",
-          "line 7",
           "line 8",
+          "line 9",
           "4 lines were not imported."
         ])
         assert.include(said[0], "primary_phone")
-        assert.deepStrictEqual(
-          (yield* Effect.promise(() => readFile(kept, "utf8"))).trimEnd().split("\n"),
-          said.slice(0, 4)
-        )
-        assert.lengthOf(yield* contactsOf(id), 2)
+        const [header, ...lines] = (yield* Effect.promise(() => readFile(kept, "utf8"))).trimEnd().split("\n")
+        assert.strictEqual(header, "first_name,primary_phone,notes,import_error")
+        const cells = ["Bob,12,", ",,only notes", "Eve,,", "M\uFFFDller,,"]
+        assert.deepStrictEqual(lines.length, 4)
+        for (const [index, line] of lines.entries()) {
+          assert.include(line, `${cells[index]},`)
+          assert.include(line.replaceAll("\"\"", "\""), said[index] ?? "?")
+        }
+        assert.match(lines[2] ?? "", /,more$/)
+        assert.lengthOf(yield* contactsOf(id), 3)
       }).pipe(Effect.scoped)
+  )
+
+  it.effect(
+    "writes bad lines that can be corrected and imported as they are",
+    () =>
+      Effect.gen(function*() {
+        const { id, run, summarize } = yield* begin
+        const directory = yield* folder
+        const [first, second] = [join(directory, "first.csv"), join(directory, "second.csv")]
+        const text = [
+          "sep=;",
+          "\"First Name\";\"Phone\";\"Notes\";\"\"",
+          "\"Ann\";\"=\"\"+4915112340001\"\"\";\"a;\"\"b\"\"\nc\"",
+          "\"Bob\";\"=\"\"12\"\"\";\"a;\"\"b\"\"\nc\"",
+          "\"Cyd\";\"13\""
+        ].join("\r\n")
+        yield* run(text, "-", "--bad-lines", first)
+        const written = yield* Effect.promise(() => readFile(first, "utf8"))
+        assert.isTrue(
+          written.startsWith("sep=;\r\n\"First Name\";\"Phone\";\"Notes\";\"\";\"import_error\"\r\n\"Bob\";")
+        )
+        const corrected = written.replace("12", "+4915112340002")
+        assert.deepInclude(yield* summarize(corrected, "-", "--bad-lines", second), {
+          created: 1,
+          unchanged: 0,
+          failed: 1
+        })
+        const again = yield* Effect.promise(() => readFile(second, "utf8"))
+        assert.lengthOf(again.split("import_error"), 2)
+        assert.deepInclude(yield* summarize(again.replace("13", "+4915112340003"), "-"), { created: 1, failed: 0 })
+        const contacts = (yield* contactsOf(id)).join("\n")
+        for (const value of ["+4915112340001", "+4915112340002", "+4915112340003"]) assert.include(contacts, value)
+      }).pipe(Effect.scoped)
+  )
+
+  it.effect(
+    "reads the files that Excel writes",
+    () =>
+      Effect.gen(function*() {
+        const { id, summarize } = yield* begin
+        const files = {
+          "a delimiter in the first line": "sep=;\r\nfirst_name;primary_phone\r\nAnn;+4915112340001\r\n",
+          "empty columns": "first_name,primary_phone,,\r\nAnn,+4915112340001,,\r\nBob,+4915112340003,,\r\n",
+          "UTF-16": Buffer.from("\uFEFFFirst Name\tPhone\r\nAnn\t'+4915112340001\r\n", "utf16le"),
+          "lone CR": "first_name,primary_phone\rAnn,+4915112340001\rBob,+4915112340003,\r",
+          "formulas": "first_name,primary_phone\n=\"Ann\",\"=\"\"+4915112340001\"\"\"\nBob,\t+4915112340003\n"
+        }
+        for (const [name, text] of Object.entries(files)) {
+          assert.deepInclude(yield* summarize(text, "-"), { failed: 0 }, name)
+        }
+        const contacts = yield* contactsOf(id)
+        assert.lengthOf(contacts, 2)
+        assert.deepStrictEqual(contacts.map((text) => /\+49\d+/.exec(text)?.[0]).toSorted(), [
+          "+4915112340001",
+          "+4915112340003"
+        ])
+      })
+  )
+
+  it.effect(
+    "previews the same numbers, and creates no second contact of a person unless --yes",
+    () =>
+      Effect.gen(function*() {
+        const { id, run, summarize } = yield* begin
+        const file = join(yield* folder, "contacts.csv")
+        const lines = Array.from({ length: 600 }, (_, index) =>
+          `Kim,${index},p${index}@shop.example,+4915112${40_000 + index}`)
+        const text = ["First Name,Last Name,E-mail,Phone", ...lines, ...lines.slice(0, 5), "Lee,,,", "Max,,,12"].join(
+          "\n"
+        )
+        yield* Effect.promise(() =>
+          writeFile(file, text)
+        )
+        const previewed = yield* summarize("", file, "--dry-run")
+        assert.lengthOf(yield* contactsOf(id), 0)
+        assert.deepInclude(previewed, { created: 601, unchanged: 5, failed: 1 })
+        assert.deepStrictEqual(yield* summarize("", file), previewed)
+        const before = yield* contactsOf(id)
+        const keyed = yield* run("", file, "--key", "primary_phone")
+        assert.strictEqual(keyed.code, 1)
+        assert.strictEqual(keyed.stdout, "0 created, 0 unchanged, 607 invalid.\n")
+        assert.match(
+          keyed.stderr,
+          /605 lines \(2, 3, 4, 5, 6, …\): Phone belongs to another contact or an earlier line\. .*--yes/
+        )
+        assert.deepStrictEqual(yield* contactsOf(id), before)
+        const updates = ["--update", "--key", "primary_phone"]
+        const unchanged = { created: 0, unchanged: 605, failed: 2 }
+        assert.deepInclude(yield* summarize("", file, ...updates, "--dry-run"), unchanged)
+        assert.deepInclude(yield* summarize("", file, ...updates), unchanged)
+        assert.lengthOf(yield* contactsOf(id), before.length)
+        assert.deepInclude(yield* summarize("", file, "--key", "primary_phone", "--yes"), {
+          created: 600,
+          unchanged: 5
+        })
+      }).pipe(Effect.scoped)
+  )
+
+  it.effect(
+    "prints the field of each column, and takes those of --map",
+    () =>
+      Effect.gen(function*() {
+        const { id, run } = yield* begin
+        const text =
+          "First Name,Phone 1 - Value,Phone 2 - Value,Photo,Handy,Shoe\nAnn,+4915112340001,,x,+4915112340002,42\n"
+        const refused = yield* run(text, "-")
+        assert.include(refused.stderr, "Unknown columns: \"Handy\", \"Shoe\".")
+        assert.include(refused.stderr, "--map \"Handy=FIELD\"")
+        assert.include((yield* run(text, "-", "--map", "Handy=shoe")).stderr, "\"shoe\" is not a field")
+        assert.include((yield* run(`My contacts\n${text}`, "-")).stderr, "line 1: Unknown columns: \"My contacts\"")
+        const { stderr, stdout } = yield* run(text, "-", "--map", "Handy=primary_phone", "--map", "Shoe=", "--json")
+        assert.deepStrictEqual(stderr.trimEnd().split("\n"), [
+          "Columns (Google Contacts export):",
+          "  first_name: First Name",
+          "  primary_phone: Handy, else Phone 1 - Value, else Phone 2 - Value",
+          "  ignored: Photo, Shoe"
+        ])
+        assert.deepInclude(JSON.parse(stdout).mapping, { format: "Google Contacts", ignored: ["Photo", "Shoe"] })
+        assert.include((yield* contactsOf(id))[0], "+4915112340002")
+      })
   )
 
   it.effect(
@@ -142,7 +268,10 @@ it.layer(layer, { excludeTestServices: true, timeout: "5 minutes" })("contacts i
           stdout: "",
           stderr: `${
             JSON.stringify({
-              error: { message: "Unknown column: \"shoe_size\". Nothing was imported. Rename or remove the column." }
+              error: {
+                message:
+                  "Unknown column: \"shoe_size\". Nothing was imported. Choose a field: --map \"shoe_size=FIELD\", or ignore the column: --map \"shoe_size=\"."
+              }
             })
           }\n`
         })
@@ -187,8 +316,9 @@ it.layer(layer, { excludeTestServices: true, timeout: "5 minutes" })("contacts i
         assert.lengthOf(yield* contactsOf(id), 0)
         const kept = join(directory, "bad.txt")
         assert.include((yield* run("shoe_size\n42\n", "-", "--bad-lines", kept)).stderr, "Unknown column")
+        assert.isFalse(existsSync(kept))
         assert.strictEqual((yield* run("", file, "--bad-lines", kept)).code, 0)
-        assert.strictEqual(yield* Effect.promise(() => readFile(kept, "utf8")), "")
+        assert.strictEqual(yield* Effect.promise(() => readFile(kept, "utf8")), "first_name,import_error\n")
       }).pipe(Effect.scoped)
   )
 })
