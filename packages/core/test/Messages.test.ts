@@ -150,9 +150,18 @@ describe("a status update", () => {
     assert.strictEqual(applyUpdate(message, update), message)
   })
 
-  it("in the future counts as now", () => {
-    assert.deepStrictEqual(clamped(at(5), at(3)), at(3))
-    assert.deepStrictEqual(clamped(at(2), at(3)), at(2))
+  it("stays up to a day in the future, because clocks differ, and counts as now after that", () => {
+    const day = 86_400_000
+    for (const millis of [2, 3, 5, 3 + day]) assert.deepStrictEqual(clamped(at(millis), at(3)), at(millis))
+    assert.deepStrictEqual(clamped(at(4 + day), at(3)), at(3))
+  })
+
+  it("of a time before the message was sent, as the service knows it, shows that it was sent then", () => {
+    // The service's clock is ahead of the provider's.
+    const sent: Message = { ...message, sent_at: at(9) }
+    for (const status of ["delivered", "read", "failed"] as const) {
+      assert.deepInclude(applyUpdate(sent, { status, at: at(4) }), { status, sent_at: at(4) })
+    }
   })
 
   it("before the year 1 counts as its beginning", () => {

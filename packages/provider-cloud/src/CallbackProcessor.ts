@@ -141,9 +141,8 @@ export class CallbackProcessor extends Context.Service<CallbackProcessor, {
       const processAccount = yield* makeProcessAccount
       const process = traced("CallbackProcessor.process")(
         function*(callback: ReceivedCallback) {
-          const arrival = { app_id: callback.source, received_at: callback.received_at }
           const parsed = Option.getOrElse(
-            parse(utf8.decode(callback.body), arrival),
+            parse(utf8.decode(callback.body), { received_at: callback.received_at }),
             () => ignored("unreadable", "body")
           )
           if (callback.attempt === 1) yield* report(parsed.ignored)

@@ -15,12 +15,12 @@ import {
   ProviderUnavailable
 } from "@messaging-crm/core/MessagingProvider"
 import { traced } from "@messaging-crm/core/Traces"
-import { Effect, Layer, Option, Schema } from "effect"
+import { DateTime, Effect, Layer, Option, Schema } from "effect"
 import { HttpClient, HttpClientRequest } from "effect/http"
 import { type CloudAccount, CloudAccounts } from "./CloudAccounts.ts"
 import { CloudSettings } from "./CloudSettings.ts"
 import { outcomeOf } from "./ErrorCodes.ts"
-import { baseUrlOf, call, type CallError } from "./GraphClient.ts"
+import { baseUrlOf, type CallError, callForResponse } from "./GraphClient.ts"
 import { acceptedOf, AcceptedResponse, requestOf } from "./SendRequests.ts"
 import * as Templates from "./Templates.ts"
 
@@ -62,7 +62,8 @@ export const layer: Layer.Layer<MessagingProvider, never, CloudAccounts | HttpCl
       const request = HttpClientRequest.post(`${baseUrlOf(settings, account)}${path}`).pipe(
         HttpClientRequest.bodyJsonUnsafe(body)
       )
-      const response = yield* call(client, account, request).pipe(
+      const began_at = yield* DateTime.now
+      const response = yield* callForResponse(client, account, request).pipe(
         Effect.mapError(outcomeOfCall),
         Effect.timeoutOrElse({
           duration: settings.deliver_time_max,
@@ -70,8 +71,16 @@ export const layer: Layer.Layer<MessagingProvider, never, CloudAccounts | HttpCl
         })
       )
       // A response without a message ID proves nothing about the message.
-      const accepted = yield* Effect.mapError(decodeResponse(response), () => new ProviderOutcomeUnknown())
-      return acceptedOf(accepted, message.recipient)
+      const accepted = yield* Effect.mapError(decodeResponse(response.body), () => new ProviderOutcomeUnknown())
+      const duration = DateTime.distance(began_at, yield* DateTime.now)
+      return {
+        ...acceptedOf(accepted, message.recipient),
+        // The network's time of the message is not known. It is not before the request began, by the network's clock.
+        ...Option.match(response.date, {
+          onNone: () => ({}),
+          onSome: (date) => ({ sent_at: DateTime.subtractDuration(date, duration) })
+        })
+      }
     })
 
     const templates = traced("ProviderCloud.templates")(function*(business_account_id: string) {

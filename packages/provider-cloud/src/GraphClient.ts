@@ -1,6 +1,6 @@
 /** Calls the Graph API, and reports what is certain about a request that failed. */
 import { isUnconnected } from "@messaging-crm/core/ConnectionErrors"
-import { Data, Effect, Option, Schema } from "effect"
+import { Data, DateTime, Effect, Option, Schema } from "effect"
 import {
   FetchHttpClient,
   HttpClient,
@@ -52,8 +52,14 @@ const retryAfter = ({ headers }: HttpClientResponse.HttpClientResponse): number 
   return value !== undefined && /^[0-9]{1,6}$/.test(value) ? Number(value) : null
 }
 
-/** Returns the JSON of a successful response. Fails with `Rejected` for an error body, and with `ResponseLost` otherwise. */
-const jsonOf = Effect.fnUntraced(function*(response: HttpClientResponse.HttpClientResponse) {
+/** The JSON of a successful response, and its time by the network's clock, if the network reports it: a whole second. */
+export interface GraphResponse {
+  readonly body: unknown
+  readonly date: Option.Option<DateTime.Utc>
+}
+
+/** Returns the JSON of a successful response and its time. Fails with `Rejected` for an error body, and with `ResponseLost` otherwise. */
+const responseOf = Effect.fnUntraced(function*(response: HttpClientResponse.HttpClientResponse) {
   const text = yield* Effect.mapError(response.text, errorOf)
   const body = Option.getOrUndefined(decodeJson(text))
   const error = decodeErrorBody(body)
@@ -69,7 +75,8 @@ const jsonOf = Effect.fnUntraced(function*(response: HttpClientResponse.HttpClie
     })
   }
   if (response.status < 200 || response.status > 299 || body === undefined) return yield* new ResponseLost()
-  return body
+  const graphResponse: GraphResponse = { body, date: DateTime.make(response.headers["date"] ?? "") }
+  return graphResponse
 })
 
 /** Returns the base URL for the requests of an account, without a slash at the end. */
@@ -82,16 +89,21 @@ export const baseUrlOf = (
 }
 
 /** Sends one request with an account's token. A request that is interrupted may have had an effect. */
-export const call = (
+export const callForResponse = (
   client: HttpClient.HttpClient,
   { token }: CloudAccount,
   request: HttpClientRequest.HttpClientRequest
-): Effect.Effect<unknown, CallError> =>
+): Effect.Effect<GraphResponse, CallError> =>
   client.execute(HttpClientRequest.bearerToken(request, token)).pipe(
     Effect.mapError(errorOf),
-    Effect.flatMap(jsonOf),
+    Effect.flatMap(responseOf),
     // A redirect could lead to an address that is in no setting.
     Effect.provideService(FetchHttpClient.RequestInit, { redirect: "manual" }),
     // Trace headers are not sent to third parties.
     Effect.provideService(HttpClient.TracerPropagationEnabled, false)
   )
+
+/** The same, and returns only the JSON of the response. */
+export const call = (
+  ...request: Parameters<typeof callForResponse>
+): Effect.Effect<unknown, CallError> => Effect.map(callForResponse(...request), ({ body }) => body)

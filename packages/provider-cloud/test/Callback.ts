@@ -6,8 +6,7 @@ import { DateTime, Option } from "effect"
 import { bodyOf, messageEntry, messengerEntry } from "../src/fake/CallbackBodies.ts"
 
 export const received_at = DateTime.makeUnsafe("2026-11-20T12:00:00.000Z")
-export const app_id = "1517776481860111"
-export const arrival = { app_id, received_at }
+export const arrival = { received_at }
 export const seconds = 1_767_225_600
 export const sent_at = DateTime.makeUnsafe(seconds * 1000)
 export const reference = SendId.make("01990000-0000-7000-8000-00000000abcd")

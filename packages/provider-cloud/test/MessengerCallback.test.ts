@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Callback from "@messaging-crm/provider-cloud/Callback"
 import { DateTime, Option } from "effect"
 import { messengerEntry } from "../src/fake/CallbackBodies.ts"
-import { app_id, arrival, eventOf, messenger, parseEntries, reference, seconds, sent_at } from "./Callback.ts"
+import { arrival, eventOf, messenger, parseEntries, reference, seconds, sent_at } from "./Callback.ts"
 
 describe("the messages of Messenger and Instagram", () => {
   it("reads a text", () => {
@@ -88,7 +88,7 @@ describe("the echoes and receipts of Messenger and Instagram", () => {
     const entry = messengerEntry("page", { account: "24601", person: "1784", timestamp: 1, event: { message: echo } })
     const [first] = parseEntries(entry).events
     assert.deepStrictEqual(first?.account, { type: "page_messaging", id: "1784" })
-    assert.deepInclude(first?.event, { event: "message_status_reported", status: "sent", reference })
+    assert.deepInclude(first?.event, { event: "message_sent", text: "hello", reference })
     const delivered = messenger({ delivery: { mids: ["m_1", "m_2"], watermark: seconds } }, "page").events
     assert.deepStrictEqual(
       delivered.map(({ event }) => event.event === "message_status_reported" ? event.provider_message_id : event.event),
@@ -97,17 +97,29 @@ describe("the echoes and receipts of Messenger and Instagram", () => {
     assert.deepInclude(eventOf(messenger({ read: { mid: "m_1" } }).events), { status: "read" })
   })
 
-  it("an echo of another app is a message of the business, even if its metadata look like a reference", () => {
-    const echo = { mid: "m_1", text: "hello", is_echo: true, metadata: reference }
-    const eventFrom = (message: object) =>
-      eventOf(
-        parseEntries(messengerEntry("page", { account: "24601", person: "1784", timestamp: 1, event: { message } }))
-          .events
-      )
-    for (const own of [app_id, Number(app_id)]) {
-      assert.deepInclude(eventFrom({ ...echo, app_id: own }), { event: "message_status_reported", reference })
+  it("an echo of any app has the reference in its metadata, if that can be one, with its first part", () => {
+    const eventsFrom = (message: object) => {
+      const event = { message: { mid: "m_1", text: "hello", is_echo: true, ...message } }
+      return parseEntries(messengerEntry("page", { account: "24601", person: "1784", timestamp: 1, event })).events
     }
-    assert.deepInclude(eventFrom({ ...echo, app_id: 7 }), { event: "message_sent", text: "hello" })
+    for (const app_id of [undefined, 7, "1517776481860111"]) {
+      const [first, ...others] = eventsFrom({ metadata: reference, app_id })
+      assert.deepInclude(first?.event, { event: "message_sent", text: "hello", reference })
+      assert.deepStrictEqual(others, [])
+    }
+    for (const metadata of [undefined, null, "order 4711", 7]) {
+      assert.notProperty(eventOf(eventsFrom({ metadata })), "reference")
+    }
+    const attachments = [1, 2].map((index) => ({ type: "image", payload: { url: `https://cdn.example/${index}` } }))
+    const parts = eventsFrom({ metadata: reference, attachments }).map(({ event }) => "reference" in event)
+    assert.deepStrictEqual(parts, [true, false])
+  })
+
+  it("a receipt without a time has that of its watermark", () => {
+    for (const kind of ["delivery", "read"]) {
+      const receipt = { timestamp: undefined, [kind]: { mids: ["m_1"], watermark: seconds } }
+      for (const { event } of messenger(receipt, "page").events) assert.deepInclude(event, { at: sent_at })
+    }
   })
 
   it("a watermark reports every message before it", () => {

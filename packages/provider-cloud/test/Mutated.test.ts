@@ -28,7 +28,7 @@ const encoder = new TextEncoder()
 const decoder = new TextDecoder()
 const isEvent = Schema.is(ProviderEvent)
 
-const eventsIn = (text: string) => Option.getOrThrow(Callback.parse(text, { app_id: "7", received_at: noon })).events
+const eventsIn = (text: string) => Option.getOrThrow(Callback.parse(text, { received_at: noon })).events
 
 /** Returns the fields of an event, to be compared. */
 const keyOf = (event: Callback.ParsedEvent["event"]): string =>

@@ -7,7 +7,7 @@ import { noon } from "../testing/ItemKinds.ts"
 const encoder = new TextEncoder()
 const decoder = new TextDecoder()
 
-const eventsIn = (body: string) => Option.getOrThrow(Callback.parse(body, { app_id: "7", received_at: noon })).events
+const eventsIn = (body: string) => Option.getOrThrow(Callback.parse(body, { received_at: noon })).events
 
 const parts = (body: string) => Option.getOrThrow(Callback.split(encoder.encode(body)))
 

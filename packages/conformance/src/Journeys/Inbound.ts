@@ -13,7 +13,7 @@ import { crm, type It, makeScene, type Storage, work } from "./JourneyScene.ts"
 
 const place = integer({ min: 0, max: 1_000_000 })
 
-/** Lets a second pass, and returns a function from milliseconds to a moment in it: the service reads a time in the future as now. */
+/** Lets a second pass, and returns a function from milliseconds to a moment in it. */
 const letSecondPass = Effect.gen(function*() {
   const start = yield* DateTime.now
   yield* TestClock.adjust("1 seconds")
@@ -115,6 +115,70 @@ const times = (it: It) => {
     }))
 }
 
+const clocks = (it: It) => {
+  it.effect("is in the order of the network's clock, which can be ahead of the service's", () =>
+    Effect.gen(function*() {
+      const { channel, messagesIn, receive, receiveText, start } = yield* makeScene
+      const { conversation_id } = yield* start()
+      const now = yield* DateTime.now
+      yield* receiveText("m1", "Hello")
+      for (const seconds of [9, 5, 7]) {
+        const at = DateTime.add(now, { seconds })
+        const of = { channel_id: channel.id, provider_message_id: "m1" }
+        yield* receive({ event: "message_edited", ...of, text: `Hello ${seconds}`, at })
+      }
+      const [edited] = yield* messagesIn(conversation_id)
+      assert.deepInclude(edited, { text: "Hello 9", edited_at: DateTime.add(now, { seconds: 9 }) })
+    }))
+
+  for (const seconds of [-5, 5]) {
+    it.effect(`covers a send's message up to a time of the network, whose clock differs by ${seconds} s`, () =>
+      Effect.gen(function*() {
+        const { channel, messageOf, number, provider, receive, start } = yield* makeScene
+        const after = (of: DateTime.Utc, millis: number) => DateTime.add(of, { seconds, milliseconds: millis })
+        yield* provider.respond(({ reference }) =>
+          Effect.map(DateTime.now, (now) => ({ provider_message_id: `p.${reference}`, sent_at: after(now, 0) }))
+        )
+        const { id } = yield* start()
+        yield* work
+        const now = yield* DateTime.now
+        const report = (status: "delivered" | "read", until: DateTime.Utc) =>
+          receive({
+            event: "messages_reported",
+            channel_id: channel.id,
+            external_id: number,
+            status,
+            until,
+            at: after(now, 1000)
+          })
+        yield* report("delivered", after(now, -1))
+        assert.strictEqual((yield* messageOf(id)).status, "sent")
+        yield* report("delivered", after(now, 1))
+        assert.strictEqual((yield* messageOf(id)).status, "delivered")
+        yield* report("read", after(now, 1))
+        assert.deepInclude(yield* messageOf(id), { status: "read", sent_at: after(now, 0) })
+      }))
+  }
+
+  it.effect("covers a message whose delivery was reported, if the service's clock is ahead", () =>
+    Effect.gen(function*() {
+      const { channel, messageOf, number, receive, receiveStatus, start } = yield* makeScene
+      const { id } = yield* start()
+      yield* work
+      const at = DateTime.subtract(yield* DateTime.now, { seconds: 5 })
+      yield* receiveStatus(id, { status: "delivered", at }, { reference: null })
+      yield* receive({
+        event: "messages_reported",
+        channel_id: channel.id,
+        external_id: number,
+        status: "read",
+        until: at,
+        at
+      })
+      assert.strictEqual((yield* messageOf(id)).status, "read")
+    }))
+}
+
 const contents = (it: It) => {
   it.effect("stores the file of a message, and deletes it with the message", () =>
     Effect.gen(function*() {
@@ -167,6 +231,7 @@ export const journeyTests = (storage: Storage) => {
   it.layer(crm(storage), { timeout: "5 minutes" })("what a provider reports", (it) => {
     messages(it)
     times(it)
+    clocks(it)
     contents(it)
     people(it)
     businessMessages(it)

@@ -66,7 +66,7 @@ export type ContactInput = typeof contact extends Arbitrary.Arbitrary<infer A> ?
 const template = literal(...times(4, "greeting"), "greeting without its value", "unknown")
 const page_size = literal(1, 2, 3, 50)
 /** A negative number is a time in the future. */
-const seconds_ago = literal(0, 1, 60, -60, 86_400)
+const seconds_ago = literal(0, 1, 60, -60, 86_400, -86_401)
 
 /** Few IDs, so that messages come twice, and edits come before and after their message. */
 const provider_message_id = literal("m0", "m1", "m2", "m3", "m4", "m5")

@@ -94,7 +94,8 @@ export const receive = (
   addMessage(organization, message)
   raise(organization, "message.received", { conversation_id: conversation.id, message_id: message.id })
   if (!is_written_by_person) return ok(undefined)
-  conversation.last_inbound_at = DateTime.max(conversation.last_inbound_at ?? sent_at, sent_at)
+  const written_at = DateTime.min(sent_at, organization.now)
+  conversation.last_inbound_at = DateTime.max(conversation.last_inbound_at ?? written_at, written_at)
   return ok(undefined)
 }
 

@@ -94,9 +94,9 @@ const explained = (reports: ReadonlyArray<Report>) => {
 
 /** Applies status updates in any order and any number: each time is the earliest, and the status follows from the times. */
 export const showMessage = (message: Message) => {
+  const reports = message.reports ?? []
   const earliest = (wanted: Report["status"]) =>
-    (message.reports ?? []).filter(({ status }) => status === wanted).map(({ at }) => at)
-      .reduce(earlier, null)
+    reports.filter(({ status }) => status === wanted).map(({ at }) => at).reduce(earlier, null)
   const [read_at, failed_at] = [earliest("read"), earliest("failed")]
   // A message that was read was also delivered.
   const delivered_at = earliest("delivered") ?? read_at
@@ -126,7 +126,8 @@ export const showMessage = (message: Message) => {
       : explained(message.reports ?? []) ?? (deleted_at === null ? message.details : null),
     provider_message_id: message.provider_message_id,
     created_at: message.created_at,
-    sent_at: DateTime.min(message.sent_at, earliest("sent") ?? message.sent_at),
+    // Whatever was reported happened after it was sent.
+    sent_at: reports.map(({ at }) => at).reduce(DateTime.min, message.sent_at),
     delivered_at,
     read_at,
     failed_at,

@@ -1,7 +1,7 @@
 /**
  * A message as callers see it, and as it is stored (contract §11).
  */
-import { DateTime, Schema } from "effect"
+import { DateTime, Duration, Schema } from "effect"
 import { type ChannelId, ConversationId, MessageId } from "../kernel/Ids.ts"
 import { preview } from "../kernel/Text.ts"
 import { jsonSchemaOnly } from "../kernel/TextSchemas.ts"
@@ -139,9 +139,18 @@ export const reportedText = (text: string | null): string | null => text === "" 
 /** The earliest time of a provider: a store need not support the years before 1. */
 const provider_time_min = DateTime.makeUnsafe("0001-01-01T00:00:00.000Z")
 
-/** Returns a provider's time, or the nearest one from the year 1 until now: the provider's clock may be wrong. */
+/** The greatest difference between the provider's clock and the service's that is no error. */
+const clock_difference_max = Duration.days(1)
+
+/**
+ * Returns a provider's time, or the year 1 for an earlier one, and now for one that is more than a day in the future.
+ *
+ * A time that is slightly in the future stays: the provider's times are compared with each other, and not with the service's.
+ */
 export const clamped = (at: Timestamp, now: Timestamp): Timestamp =>
-  DateTime.clamp(at, { minimum: provider_time_min, maximum: now })
+  DateTime.isGreaterThan(at, DateTime.addDuration(now, clock_difference_max))
+    ? now
+    : DateTime.max(at, provider_time_min)
 
 /** Returns the preview of a message, as lists of conversations and contacts show it (contract §10.8). */
 export const previewOf = ({ deleted_at, text, type }: Pick<Message, "deleted_at" | "text" | "type">): string =>

@@ -104,13 +104,18 @@ const withEarliestFailure = <M extends Updatable>(message: M, { at, failure }: S
   return isStored ? { ...message, details: { ...details, failure } } : message
 }
 
-/** Applies a status: its time is the earliest that was reported. */
+/**
+ * Applies a status: its time is the earliest that was reported. Whatever happened to a message, it was sent before: so
+ * `sent_at` becomes a time of the provider even if the provider did not report when it was sent.
+ */
 const applyStatus = <M extends Updatable>(message: M, update: StatusUpdate): M => {
   const { at, status } = update
   const name = `${status}_at` as const
   const explained = status === "failed" ? withEarliestFailure(message, update) : message
-  const moved: M = { ...explained, [name]: earliest(message[name], at) }
-  return moved[name] === message[name] ? explained : { ...moved, status: statusOf(moved) }
+  const sent_at = earliest(message.sent_at, at)
+  const moved: M = { ...explained, sent_at, [name]: earliest(message[name], at) }
+  const isMoved = moved[name] !== message[name] || sent_at !== message.sent_at
+  return isMoved ? { ...moved, status: statusOf(moved) } : explained
 }
 
 /**

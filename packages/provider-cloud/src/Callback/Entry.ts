@@ -100,9 +100,8 @@ export interface EntryPart {
   readonly entries: ReadonlyArray<unknown>
 }
 
-/** The app that signed a callback, and its time of receipt, which is the default time of its items. */
+/** The time of receipt of a callback, which is the default time of its items. */
 export interface Arrival {
-  readonly app_id: string
   readonly received_at: DateTime.Utc
 }
 

@@ -42,8 +42,7 @@ const Message = Schema.Struct({
   mid: NetworkId,
   ...content_fields,
   is_deleted: lenient(Flag),
-  metadata: lenient(SendId),
-  app_id: lenient(NetworkId)
+  metadata: lenient(SendId)
 })
 
 const MessagingEvent = Schema.Struct({
@@ -63,7 +62,7 @@ const decodeMessagingEvent = Schema.decodeUnknownOption(MessagingEvent)
 const decodeMid = Schema.decodeUnknownOption(NetworkId)
 
 /** A messaging event with what follows from its entry. */
-interface EventContext extends Pick<Arrival, "app_id"> {
+interface EventContext {
   readonly account: AccountKey
   readonly given: MessagingEvent
   /** Whether the business sent it, and not the person. */
@@ -77,7 +76,8 @@ const person = (id: string) => ({ external_id: id, aliases: [], display_name: nu
 const messageEvent = (
   { account, at, given: { recipient, sender }, is_own }: EventContext,
   provider_message_id: string,
-  { file, ...content }: MessageContent
+  { file, ...content }: MessageContent,
+  reference?: SendId
 ): Parsed => {
   const partner = is_own ? recipient : sender
   if (partner === undefined) return ignored("unreadable", "item:person")
@@ -85,7 +85,7 @@ const messageEvent = (
   return singleEvent(
     account,
     is_own
-      ? { event: "message_sent", to: person(partner.id), ...message }
+      ? { event: "message_sent", to: person(partner.id), ...message, ...(reference === undefined ? {} : { reference }) }
       : { event: "message_received", from: person(partner.id), ...message },
     file
   )
@@ -102,9 +102,9 @@ const derivedId = (kind: string, { at, given: { sender } }: EventContext, about 
 const statusEvent = (
   { account, at }: EventContext,
   provider_message_id: string,
-  status: "sent" | "delivered" | "read",
-  reference: SendId | null
-): Parsed => singleEvent(account, { event: "message_status_reported", provider_message_id, reference, status, at })
+  status: "delivered" | "read"
+): Parsed =>
+  singleEvent(account, { event: "message_status_reported", provider_message_id, reference: null, status, at })
 
 /** The most messages of core that the deletion of one message reaches. No network documents how many files a message can have. */
 const deleted_messages_max = 30
@@ -123,14 +123,13 @@ const deletionEvents = ({ account, at }: EventContext, mid: string): Parsed =>
   )
 
 const parseMessage = (context: EventContext, message: typeof Message.Type): Parsed => {
-  const { app_id = context.app_id, is_deleted, metadata, mid } = message
+  const { is_deleted, metadata, mid } = message
   if (is_deleted === true) return deletionEvents(context, mid)
-  // A message that this service sent has the send's ID as its metadata. Other metadata is from another app.
-  if (context.is_own && metadata !== undefined && app_id === context.app_id) {
-    return statusEvent(context, mid, "sent", metadata)
-  }
   return combined(
-    contentsOfMessage(message).map((content, index) => messageEvent(context, messageId(mid, index), content))
+    contentsOfMessage(message).map((content, index) =>
+      // A message that this service sent has the send's ID as its metadata, and one part. Another program can use any uuid.
+      messageEvent(context, messageId(mid, index), content, index === 0 ? metadata : undefined)
+    )
   )
 }
 
@@ -155,8 +154,8 @@ const watermarkEvents = (
 const parseReceipt = (context: EventContext, kind: string): Parsed => {
   const { delivery, read } = context.given
   const delivered = (delivery?.mids ?? []).flatMap((mid) => Option.toArray(decodeMid(mid)))
-    .map((mid) => statusEvent(context, mid, "delivered", null))
-  const seen = read?.mid === undefined ? [] : [statusEvent(context, read.mid, "read", null)]
+    .map((mid) => statusEvent(context, mid, "delivered"))
+  const seen = read?.mid === undefined ? [] : [statusEvent(context, read.mid, "read")]
   const statuses = [
     ...delivered,
     ...seen,
@@ -201,7 +200,7 @@ const parseMessagingEvent = (
   type: MessengerType,
   entry_id: string | null,
   event: unknown,
-  { app_id, received_at }: Arrival
+  { received_at }: Arrival
 ): Parsed => {
   const decoded = decodeMessagingEvent(event)
   if (Option.isNone(decoded)) return ignored("unreadable", "item")
@@ -211,8 +210,9 @@ const parseMessagingEvent = (
   if (meaning === undefined || meaning === "account" || meaning === "nothing") return ignoredAs(meaning, kind)
   const { id, is_own } = ownerOf(entry_id, objectOf(event))
   if (id === null) return ignored("unreadable", "item:account")
-  const at = timeOf(decoded.value.timestamp, received_at)
-  return parseField({ account: { type, id }, app_id, given: decoded.value, is_own, at }, kind)
+  const { delivery, read, timestamp } = decoded.value
+  const at = timeOf(timestamp, timeOf(delivery?.watermark ?? read?.watermark, received_at))
+  return parseField({ account: { type, id }, given: decoded.value, is_own, at }, kind)
 }
 
 /** Parses a change whose value is a messaging event, another form that Instagram uses. */

@@ -6,7 +6,7 @@
  * message with a user ID in `to`, and rejects empty texts and unknown templates.
  * Every response has a body.
  */
-import { Context, Effect, Layer, type Redacted, Ref } from "effect"
+import { Context, type Duration, Effect, Layer, type Redacted, Ref } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import { path as ingressPath } from "../Ingress.ts"
 import type { Behavior } from "./Behaviors.ts"
@@ -38,11 +38,15 @@ export class FakeGraph extends Context.Service<FakeGraph, {
   readonly enqueue: (...entries: ReadonlyArray<CallbackEntry>) => Effect.Effect<void>
   /** The callbacks that are still to be posted. */
   readonly waiting: Effect.Effect<ReadonlyArray<CallbackEntry>>
+  /** Removes the callbacks that are still to be posted. */
+  readonly dropWaiting: Effect.Effect<void>
   /** Posts the waiting callbacks, and returns the statuses. Those without a 200 stay. */
   readonly post: (posting?: CallbackSender.Posting) => Effect.Effect<ReadonlyArray<number>>
   /** Posts any bytes with any signature, by default the right one. */
   readonly postRaw: (body: Uint8Array<ArrayBuffer>, signature?: string) => Effect.Effect<number>
   readonly setTemplates: (account: string, templates: ReadonlyArray<State.FakeTemplate>) => Effect.Effect<void>
+  /** Sets by how much its clock differs from that of the service. */
+  readonly setClockDifference: (difference: Duration.Duration) => Effect.Effect<void>
   /** Makes a page of every template list fail, counted from 1. */
   readonly breakPage: (page: number | null) => Effect.Effect<void>
   /** Leaves a page of every template list without a response. */
@@ -90,6 +94,8 @@ const make = Effect.fnUntraced(function*({ app_secret, callback_urls, token }: O
     waiting: see(({ waiting }) => waiting),
     post,
     postRaw,
+    dropWaiting: set(() => ({ waiting: [] })),
+    setClockDifference: (clock_difference) => set(() => ({ clock_difference })),
     setTemplates: (account, all) => set(({ templates }) => ({ templates: new Map(templates).set(account, all) })),
     breakPage: (broken_page) => set(() => ({ broken_page })),
     holdPage: (slow_page) => set(() => ({ slow_page })),

@@ -10,6 +10,7 @@ import {
   enqueue,
   errorResponse,
   nextId,
+  now,
   reject,
   set,
   type State,
@@ -79,7 +80,7 @@ const accept = Effect.fnUntraced(function*(state: StateRef, request: SendRequest
     return message.id
   }
   yield* set(state, ({ accepted }) => ({ accepted: [...accepted, message] }))
-  const millis = (yield* DateTime.now).epochMilliseconds
+  const millis = (yield* now(state)).epochMilliseconds
   const entries = is_whatsapp
     ? yield* whatsAppEntries(state, message, behavior, Math.floor(millis / 1000))
     : messengerEntries(message, millis)
@@ -92,8 +93,10 @@ const contactOf = (recipient: string, input: string) =>
     ? { input, user_id: recipient }
     : { input, wa_id: canonical(recipient), user_id: `XX.${canonical(recipient)}` }
 
-const acceptedResponse = (request: SendRequest, id: string) => {
+/** Responds that a message was accepted, and when. */
+const acceptedResponse = Effect.fnUntraced(function*(state: StateRef, request: SendRequest, id: string) {
   const { is_whatsapp, recipient } = request
+  const date = DateTime.toDateUtc(yield* now(state)).toUTCString()
   return HttpServerResponse.jsonUnsafe(
     is_whatsapp
       ? {
@@ -101,16 +104,17 @@ const acceptedResponse = (request: SendRequest, id: string) => {
         contacts: [contactOf(recipient, inputOf(request))],
         messages: [{ id, message_status: "accepted" }]
       }
-      : { recipient_id: recipient, message_id: id }
+      : { recipient_id: recipient, message_id: id },
+    { headers: { date } }
   )
-}
+})
 
 /** Responds to a request to send as the script, or else the number, determines. */
 const send = Effect.fnUntraced(function*(state: StateRef, request: SendRequest) {
   const [behavior, response] = yield* nextBehavior(state, request)
   switch (response.response) {
     case "accept":
-      return acceptedResponse(request, yield* accept(state, request, behavior))
+      return yield* acceptedResponse(state, request, yield* accept(state, request, behavior))
     case "accept_and_hang_up":
       yield* accept(state, request, behavior)
       return yield* hangUp

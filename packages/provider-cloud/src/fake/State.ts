@@ -1,5 +1,5 @@
 /** The state of the fake Graph API, and the settings of a test. */
-import { Effect, Redacted, Ref } from "effect"
+import { DateTime, Duration, Effect, Redacted, Ref } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { Behavior, ScriptedResponse } from "./Behaviors.ts"
 import type { CallbackEntry } from "./CallbackBodies.ts"
@@ -48,6 +48,8 @@ export interface State {
   readonly expired_links: number
   /** The business profiles, by the ID of the number. */
   readonly profiles: ReadonlyMap<string, Readonly<Record<string, unknown>>>
+  /** By how much its clock differs from that of the service. */
+  readonly clock_difference: Duration.Duration
   readonly last_id: number
 }
 
@@ -67,11 +69,16 @@ export const make = Ref.make<State>({
   files_held: false,
   expired_links: 0,
   profiles: new Map(),
+  clock_difference: Duration.zero,
   last_id: 0
 })
 
 export const set = (state: StateRef, change: (current: State) => Partial<State>) =>
   Ref.update(state, (current) => ({ ...current, ...change(current) }))
+
+/** Returns the time of its clock. */
+export const now = (state: StateRef) =>
+  Effect.zipWith(Ref.get(state), DateTime.now, ({ clock_difference }, at) => DateTime.addDuration(at, clock_difference))
 
 export const enqueue = (state: StateRef, ...entries: ReadonlyArray<CallbackEntry>) =>
   set(state, ({ waiting }) => ({ waiting: [...waiting, ...entries] }))

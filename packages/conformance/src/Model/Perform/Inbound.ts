@@ -11,8 +11,9 @@ import { ok, rejected } from "../Results.ts"
 import * as Sends from "../Sends.ts"
 import type { Organization } from "../State.ts"
 
-/** A time in the future counts as now. */
-const notAfter = ({ now }: Organization, at: DateTime.Utc) => DateTime.min(at, now)
+/** A time that is more than a day in the future counts as now. */
+const clamped = ({ now }: Organization, at: DateTime.Utc) =>
+  DateTime.isGreaterThan(at, DateTime.add(now, { days: 1 })) ? now : at
 
 const reportStatus: CommandHandlers["reportStatus"] = (
   scene,
@@ -27,7 +28,7 @@ const reportStatus: CommandHandlers["reportStatus"] = (
     const reference = with_reference ? SendId.make(id) : null
     const provider_message_id = `p.${id}`
     const event = "message_status_reported"
-    const report = { status, at: notAfter(scene.ours, at), code }
+    const report = { status, at: clamped(scene.ours, at), code }
     const failure = code === null || status !== "failed"
       ? {}
       : { failure: { code, title: "Rejected", description: null } }
@@ -61,7 +62,7 @@ const receive: CommandHandlers["receive"] = (
       display_name,
       is_written_by_person,
       ...fields,
-      sent_at: notAfter(scene.ours, sent_at)
+      sent_at: clamped(scene.ours, sent_at)
     })
     const sender = { external_id: from, display_name, username: null }
     const event = {
@@ -84,7 +85,7 @@ const sendByApp: CommandHandlers["sendByApp"] = (
     const { id, row } = choose(scene, notTheirs(channel), ({ channels }) => channels)
     const sent_at = secondsAgo(scene, seconds_ago)
     const fields = { type: "text" as const, text, details: null, provider_message_id }
-    const inbound = { from: to, display_name: null, ...fields, sent_at: notAfter(scene.ours, sent_at) }
+    const inbound = { from: to, display_name: null, ...fields, sent_at: clamped(scene.ours, sent_at) }
     const expected = Messages.sendByApp(scene.ours, row, inbound)
     const event = {
       event: "message_sent" as const,
@@ -106,7 +107,7 @@ const reportAll: CommandHandlers["reportAll"] = (
     const { id, row } = choose(scene, notTheirs(channel), ({ channels }) => channels)
     const at = secondsAgo(scene, seconds_ago)
     const until = secondsAgo(scene, until_seconds_ago)
-    const report = { status, at: notAfter(scene.ours, at), code: null }
+    const report = { status, at: clamped(scene.ours, at), code: null }
     const expected = Messages.reportAll(scene.ours, row, external_id, report, until)
     const event = {
       event: "messages_reported" as const,
@@ -132,7 +133,7 @@ const revise: CommandHandlers["revise"] = (
       : { id: stored.channel.id, provider_id: stored.provider_message_id, row: stored.channel }
     const target = { channel_id: ChannelId.make(id), provider_message_id: provider_id }
     const at = secondsAgo(scene, seconds_ago)
-    const revised_at = notAfter(scene.ours, at)
+    const revised_at = clamped(scene.ours, at)
     const revision = status === "edited" ? { status, text, at: revised_at } : { status, at: revised_at }
     const event = status === "edited"
       ? { event: "message_edited" as const, ...target, text, at }

@@ -10,6 +10,7 @@ import { Context, Effect, Layer, Option, Schema, Stream } from "effect"
 import { type Channel, ChannelStore } from "../../catalog/Channels.ts"
 import { changeIdentity, networkIdsOf, withSpellings } from "../../contacts/ContactIdentities.ts"
 import { ContactStore, type Person } from "../../contacts/Contacts.ts"
+import { concurrently } from "../../kernel/Concurrency.ts"
 import { ChannelId, type OrganizationId } from "../../kernel/Ids.ts"
 import { traced } from "../../kernel/Traces.ts"
 import * as Changes from "../../work/Changes.ts"
@@ -17,9 +18,9 @@ import { Decide, type DecisionContext } from "../../work/Decide.ts"
 import { ConversationStore } from "../Conversations.ts"
 import { type FileUnavailable, Media, type MessageMedia } from "../Media.ts"
 import { arrived, MessageStore, type MessageUpdate, reportedText } from "../Messages.ts"
-import { applyStatusReport, makeFindCovered, makeLoadReport, updateMessage } from "./MessageReports.ts"
+import { applyStatusReport, isMessageOfSend, makeFindCovered, makeLoadReport, updateMessage } from "./MessageReports.ts"
 import { makeLoadMessage, type NetworkMessage, personOf, storeMessage } from "./NetworkMessages.ts"
-import type { IdentityChanged, MessagesReported, ProviderEvent } from "./ProviderEvents.ts"
+import type { IdentityChanged, MessagesReported, ProviderEvent, ProviderMessageSent } from "./ProviderEvents.ts"
 
 export { storeMessage } from "./NetworkMessages.ts"
 export * from "./ProviderEvents.ts"
@@ -64,20 +65,39 @@ const makeCommitChanges = Effect.gen(function*() {
     }))
 })
 
+/** Returns the report that a message of the business is that of a send. */
+const reportOf = ({ channel_id, provider_message_id, reference = null, sent_at }: ProviderMessageSent) => ({
+  event: "message_status_reported" as const,
+  channel_id,
+  provider_message_id,
+  reference,
+  status: "sent" as const,
+  at: sent_at
+})
+
 /** Makes the function that stores a message with its file. */
 const makeReceiveMessage = Effect.gen(function*() {
   const commitChanges = yield* makeCommitChanges
   const loadMessage = yield* makeLoadMessage
+  const loadReport = yield* makeLoadReport
   const media = yield* Media
   const messages = yield* MessageStore
 
   return Effect.fnUntraced(function*(origin: Origin, event: NetworkMessage) {
     const { channel, organization_id } = origin
+    const report = event.event === "message_sent" && (event.reference ?? null) !== null ? reportOf(event) : null
+    const load = Effect.all({
+      message: loadMessage(organization_id, channel, event),
+      report: report === null ? Effect.succeed(null) : loadReport(organization_id, report)
+    }, concurrently)
     const commitMessage = (file: MessageMedia | null) =>
       commitChanges(
         origin,
-        loadMessage(organization_id, channel, event),
-        (loaded, context) => storeMessage(loaded, channel, event, file, context)
+        load,
+        (loaded, context) =>
+          report !== null && loaded.report !== null && isMessageOfSend(loaded.report)
+            ? applyStatusReport(loaded.report, report, context)
+            : storeMessage(loaded.message, channel, event, file, context)
       )
     if (event.media === null) return yield* commitMessage(null)
     // The file of a repeated event is not read again.

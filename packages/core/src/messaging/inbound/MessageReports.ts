@@ -6,6 +6,7 @@ import { type ChannelHoldRow, ChannelHoldStore, pause } from "../../catalog/Chan
 import type { ConversationId, OrganizationId } from "../../kernel/Ids.ts"
 import { limits } from "../../kernel/Limits.ts"
 import type { Position } from "../../kernel/Page.ts"
+import { erased } from "../../kernel/Text.ts"
 import type { Timestamp } from "../../kernel/Timestamps.ts"
 import * as Changes from "../../work/Changes.ts"
 import type { DecisionContext } from "../../work/Decide.ts"
@@ -26,6 +27,7 @@ import {
   updateEvent
 } from "../Messages.ts"
 import * as SendCompletion from "../outbound/SendCompletion.ts"
+import { isUnproven } from "../outbound/SendState.ts"
 import type { MessagesReported, MessageStatusReported } from "./ProviderEvents.ts"
 
 // ----------------------------------------------------------- decisions
@@ -79,6 +81,19 @@ const updateOrComplete = (
   return SendCompletion.isAwaited(completion)
     ? completed
     : Changes.all(completed, updateMessage(completion.provider_message, event, update, context))
+}
+
+/**
+ * Returns whether a message that the network reports with a reference is that of a send: it is stored as such, or the send can
+ * still have it. Another program can use the reference of a send, or any uuid.
+ */
+export const isMessageOfSend = ({ completion, found }: LoadedReport): boolean => {
+  const known = Option.getOrNull(arrived(found))
+  if (completion === null) return known !== null
+  return Option.exists(
+    completion.outgoing,
+    ({ send }) => send.recipient === erased || isUnproven(send) || (known !== null && send.message_id === known.id)
+  )
 }
 
 /** Applies a report to its message and send, and pauses the channel if the report says that the network rejects it. */
@@ -136,8 +151,13 @@ export const makeLoadReport = Effect.gen(function*() {
     // A message written in the network's own app may be the send's.
     const isKnown = Option.exists(arrived(found), ({ sender }) => sender.type !== "business_app")
     if (isKnown || send_id === null) return { found, hold, completion: null }
-    const completion = yield* loadCompletion(organization_id, { channel_id, provider_message_id, send_id })
-    return { found, hold, completion }
+    const { outgoing, provider_message } = yield* loadCompletion(organization_id, {
+      channel_id,
+      provider_message_id,
+      send_id
+    })
+    const ofChannel = Option.filter(outgoing, ({ send }) => send.channel_id === channel_id)
+    return { found, hold, completion: { outgoing: ofChannel, provider_message } }
   })
 })
 

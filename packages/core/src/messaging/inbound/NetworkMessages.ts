@@ -2,7 +2,7 @@
  * Network messages: the messages that reach a conversation from the network, written by the contact or, in the
  * network's own app, by the business (contract §15.2).
  */
-import { Effect, Option } from "effect"
+import { DateTime, Effect, Option } from "effect"
 import type { Channel } from "../../catalog/Channels.ts"
 import { findOrCreateByIdentity, isNewToContact, networkIdsOf } from "../../contacts/ContactIdentities.ts"
 import { makeFindMatch, type Matched, unmatched } from "../../contacts/ContactMatches.ts"
@@ -71,7 +71,9 @@ const authoredBy = (event: DescribedMessage): Pick<Message, "direction" | "sende
 
 /** Returns when the contact wrote a message, which opens the reply window; null for one of the business, and for a notice. */
 const writtenAt = (event: DescribedMessage, { now }: DecisionContext): Timestamp | null =>
-  event.event === "message_received" && event.is_written_by_person !== false ? clamped(event.sent_at, now) : null
+  event.event === "message_received" && event.is_written_by_person !== false
+    ? DateTime.min(clamped(event.sent_at, now), now)
+    : null
 
 /** Returns the message of an event with the updates that arrived before it. */
 const messageOf = (

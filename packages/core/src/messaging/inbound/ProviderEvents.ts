@@ -62,10 +62,12 @@ export const ProviderMessageReceived = Schema.Struct({
 })
 export interface ProviderMessageReceived extends Schema.Schema.Type<typeof ProviderMessageReceived> {}
 
-/** The business sent a message in the network's own app. */
+/** The business sent a message: in the network's own app, or with another program. */
 export const ProviderMessageSent = Schema.Struct({
   event: Schema.Literal("message_sent"),
   ...OfMessage,
+  /** What may be the reference of a send. If that send can have the message, the event only proves it. */
+  reference: Schema.optionalKey(Schema.NullOr(SendId)),
   to: ProviderPerson,
   ...Content
 })

@@ -2,6 +2,7 @@ import { Context, type Effect, Schema } from "effect"
 import type { Channel } from "../../catalog/Channels.ts"
 import { FailureReason } from "../../kernel/FailureReason.ts"
 import type { SendId } from "../../kernel/Ids.ts"
+import type { Timestamp } from "../../kernel/Timestamps.ts"
 import type { Content } from "./Content.ts"
 import type { Template } from "./Template.ts"
 
@@ -24,6 +25,11 @@ export interface Accepted {
   readonly provider_message_id: string
   /** Other IDs of the recipient, where the network reports them: a canonical number, an ID of its own. */
   readonly recipient_aliases?: ReadonlyArray<string>
+  /**
+   * When the accepted attempt began, by the provider's clock, if its response shows it. The provider's reports of all messages
+   * before a time are compared with it.
+   */
+  readonly sent_at?: Timestamp
 }
 
 // -------------------------------------------------------------- errors

@@ -6,13 +6,13 @@ import { addAliases } from "../../contacts/ContactIdentities.ts"
 import { concurrently } from "../../kernel/Concurrency.ts"
 import { type ChannelId, type ContactId, MessageId, type OrganizationId, type SendId } from "../../kernel/Ids.ts"
 import { erased } from "../../kernel/Text.ts"
-import type { Timestamp } from "../../kernel/Timestamps.ts"
 import * as Events from "../../webhooks/Events.ts"
 import * as Changes from "../../work/Changes.ts"
 import type { DecisionContext } from "../../work/Decide.ts"
 import {
   applyUpdate,
   arrived,
+  clamped,
   earlyUpdates,
   insert as insertMessage,
   type Message,
@@ -119,12 +119,6 @@ const adopt = (
   )
 }
 
-/** An acceptance, known from a response or a callback. */
-interface Acceptance extends Accepted {
-  /** When the accepted attempt began, where that is known: the person cannot have got the message before. */
-  readonly sent_at?: Timestamp
-}
-
 /**
  * Records that the provider accepted a send, known from the response to an attempt
  * or from a callback with the reference, whichever comes first. Inserts the
@@ -134,7 +128,7 @@ interface Acceptance extends Accepted {
  */
 export const complete = (
   { outgoing, provider_message }: Loaded,
-  { provider_message_id, recipient_aliases = [], sent_at }: Acceptance,
+  { provider_message_id, recipient_aliases = [], sent_at }: Accepted,
   update: StatusUpdate | null,
   context: DecisionContext
 ): Changes.Changes => {
@@ -150,7 +144,10 @@ export const complete = (
   if (known !== null && isMessageOf(row, known)) {
     return Changes.all(aliases, adopt(known, outgoing.value, update, context))
   }
-  const named = { provider_message_id: known === null ? provider_message_id : null, sent_at: sent_at ?? context.now }
+  const named = {
+    provider_message_id: known === null ? provider_message_id : null,
+    sent_at: clamped(sent_at ?? context.now, context.now)
+  }
   const accepted = messageOf(outgoing.value, named, context)
   const message = [...earlyUpdates(provider_message), ...update === null ? [] : [update]].reduce(applyUpdate, accepted)
   return Changes.all(

@@ -136,7 +136,7 @@ const makeComplete = Effect.gen(function*() {
       decide: (loaded, context) => ({
         result: undefined,
         changes: Changes.all(
-          complete(loaded, { ...accepted, sent_at: began_at }, null, context),
+          complete(loaded, { sent_at: began_at, ...accepted }, null, context),
           Changes.settle({ claimed, outcome: "finish_if_leased" })
         )
       })
