@@ -41,8 +41,8 @@ contacts_first_tagged AS (
 ),
 
 identities_inserted AS (
-    INSERT INTO identities (organization_id, id, channel_type, external_id, display_name, username, contact_id)
-    SELECT organization_id, id, channel_type, external_id, display_name, username, contact_id
+    INSERT INTO identities (organization_id, id, channel_type, external_id, display_name, username, marketing_opt_out_at, marketing_opt_in_at, contact_id)
+    SELECT organization_id, id, channel_type, external_id, display_name, username, marketing_opt_out_at, marketing_opt_in_at, contact_id
     FROM jsonb_populate_recordset(NULL::identities, $5::jsonb)
     RETURNING 1
 ),

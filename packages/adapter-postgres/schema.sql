@@ -275,6 +275,8 @@ CREATE TABLE identities (
   display_name text,
   username text,
   version integer NOT NULL DEFAULT 1,
+  marketing_opt_out_at timestamp(3) with time zone,
+  marketing_opt_in_at timestamp(3) with time zone,
   CONSTRAINT identities_channel_type_check CHECK ((channel_type = ANY (ARRAY['phone_messaging'::text, 'photo_social'::text, 'page_messaging'::text]))),
   CONSTRAINT identities_external_id_check CHECK (((char_length(external_id) >= 1) AND (char_length(external_id) <= 500))),
   CONSTRAINT identities_external_id_unique UNIQUE (organization_id, channel_type, external_id),

@@ -506,6 +506,10 @@ export interface Identity {
   readonly external_id: string
   readonly display_name: string | null
   readonly username: string | null
+  /** When the person stopped marketing messages on the network; null if they did not, or resumed them. */
+  readonly marketing_opt_out_at: string | null
+  /** When the person resumed marketing messages after they had stopped them; null otherwise. */
+  readonly marketing_opt_in_at: string | null
 }
 
 export interface ImageParameter {

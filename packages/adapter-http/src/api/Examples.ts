@@ -150,7 +150,9 @@ export const contact: typeof Contact.Encoded = {
     channel_type: "phone_messaging",
     external_id: phone,
     display_name: "Kim B.",
-    username: null
+    username: null,
+    marketing_opt_out_at: null,
+    marketing_opt_in_at: null
   }],
   tags: [tag],
   last_activity_at: "2026-11-20T10:00:00.000Z",

@@ -1,4 +1,11 @@
-import { Contact, ContactStore, Identity, searchColumnsOf, SearchTimeout } from "@messaging-crm/core/Contacts"
+import {
+  Contact,
+  ContactStore,
+  Identity,
+  searchColumnsOf,
+  SearchTimeout,
+  StoredIdentity
+} from "@messaging-crm/core/Contacts"
 import { ContactId } from "@messaging-crm/core/Ids"
 import { Effect, Layer, Schema, Struct } from "effect"
 import { SqlClient } from "effect/sql"
@@ -12,6 +19,7 @@ import * as ContactSearch from "./ContactSearch.ts"
 
 const Row = Schema.Struct({
   ...Contact.fields,
+  identities: Schema.Array(StoredIdentity),
   tags: repeated(Contact.fields.tags),
   last_activity_at: OptionalAt,
   updated_at: At
@@ -32,7 +40,7 @@ export const Known = Schema.Struct({
   network_id: Schema.String,
   identity: Schema.Struct({ ...Identity.fields, contact_id: ContactId, version: Schema.Int }),
   contact: Schema.Struct({
-    ...Struct.pick(Contact.fields, ["id", "first_name", "last_name", "identities"]),
+    ...Struct.pick(Row.fields, ["id", "first_name", "last_name", "identities"]),
     version: Schema.Int
   })
 })

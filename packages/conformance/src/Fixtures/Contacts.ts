@@ -9,7 +9,8 @@ import {
   criteriaOf,
   type Identity,
   insertContact,
-  newContact as contactOf
+  newContact as contactOf,
+  no_marketing_preference
 } from "@messaging-crm/core/Contacts"
 import { ContactId, IdentityId, type OrganizationId } from "@messaging-crm/core/Ids"
 import type { PageRequest } from "@messaging-crm/core/Page"
@@ -60,6 +61,7 @@ export const identity = Effect.fnUntraced(function*(
     external_id: id,
     display_name: null,
     username: null,
+    ...no_marketing_preference,
     ...fields
   }
   const { channel_type } = row

@@ -2,7 +2,7 @@
 import { CallbackStore } from "@messaging-crm/core/CallbackInbox"
 import type { Channel } from "@messaging-crm/core/Channels"
 import { IdentityNetworkIdRows, IdentityRows } from "@messaging-crm/core/ContactIdentities"
-import { type Identity, insertContact } from "@messaging-crm/core/Contacts"
+import { type Identity, insertContact, no_marketing_preference } from "@messaging-crm/core/Contacts"
 import { ConversationRows, newConversation } from "@messaging-crm/core/Conversations"
 import {
   type ChannelId,
@@ -31,7 +31,13 @@ export const thread = Effect.fnUntraced(function*(organization_id: OrganizationI
   const names = { display_name: null, username: null }
   const { type: channel_type } = channel
   const external_id = yield* uuid
-  const identity: Identity = { id: IdentityId.make(yield* uuid), channel_type, external_id, ...names }
+  const identity: Identity = {
+    id: IdentityId.make(yield* uuid),
+    channel_type,
+    external_id,
+    ...names,
+    ...no_marketing_preference
+  }
   const contact = { ...yield* newContact, identities: [identity] }
   const ids = { contact_id: contact.id, identity_id: identity.id }
   const conversation_id = ConversationId.make(yield* uuid)

@@ -7,6 +7,7 @@ import { Arbitrary, DateTime, Duration, Effect, Option, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { integer } from "../Arbitraries.ts"
 import { businessMessages } from "./Inbound/BusinessMessages.ts"
+import { marketing } from "./Inbound/Marketing.ts"
 import { people } from "./Inbound/People.ts"
 import { replyWindow } from "./Inbound/ReplyWindow.ts"
 import { crm, type It, makeScene, type Storage, work } from "./JourneyScene.ts"
@@ -234,6 +235,7 @@ export const journeyTests = (storage: Storage) => {
     clocks(it)
     contents(it)
     people(it)
+    marketing(it)
     businessMessages(it)
     replyWindow(it)
   })

@@ -177,6 +177,8 @@ const commands = {
     text: orNull(text),
     seconds_ago
   },
+  /** A person stops or resumes marketing messages. */
+  prefer: { channel: choice, from: phone, preference: literal("stop", "resume"), seconds_ago },
   changeIdentity: { channel: choice, former: phone, external_id: phone, display_name: orNull(text) },
   createWebhook: { event_types, include_resource: literal(false, true) },
   updateWebhook: {

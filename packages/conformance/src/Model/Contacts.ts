@@ -1,7 +1,7 @@
 /** The model of tags and contacts (contract §8, §9.3). */
 import type { ChannelType } from "@messaging-crm/core/Channels"
 import type { ContactField } from "@messaging-crm/core/ContactFields"
-import { WritableContact } from "@messaging-crm/core/Contacts"
+import { no_marketing_preference, WritableContact } from "@messaging-crm/core/Contacts"
 import * as PlainText from "@messaging-crm/core/PlainText"
 import type { TagColor } from "@messaging-crm/core/Tags"
 import { byCodePoint, foldCase } from "@messaging-crm/core/Text"
@@ -157,7 +157,13 @@ export const upsertContact = (organization: Organization, match: Match, input: I
   setFields(organization, created, input)
   if (match.by === "external_id") {
     const { channel_type, value: external_id } = match
-    created.identities.push({ id: organization.newName(), channel_type, external_id, display_name: null })
+    created.identities.push({
+      id: organization.newName(),
+      channel_type,
+      external_id,
+      display_name: null,
+      ...no_marketing_preference
+    })
   }
   return ok({ id: created.id, outcome: "created" })
 }

@@ -1,5 +1,8 @@
 /** The model of conversations and identities (contract §10). */
 import type { Channel } from "@messaging-crm/core/Channels"
+import { no_marketing_preference } from "@messaging-crm/core/Contacts"
+import type { MarketingPreferenceReported } from "@messaging-crm/core/Inbound"
+import { DateTime } from "effect"
 import { edit, idsOf, isIdentity, isNumberOf, newContact, withPhone } from "./Contacts.ts"
 import { raise } from "./Events.ts"
 import { newestFirst, ok, type Outcome, rejected, showConversation } from "./Results.ts"
@@ -32,7 +35,13 @@ const findOrCreate = (
   const [shared] = isNumber ? withPhone(organization, external_id) : []
   const contact = shared ?? newContact(organization)
   if (isNumber && shared === undefined) contact.plain = { ...contact.plain, primary_phone: external_id }
-  const identity: Identity = { id: organization.newName(), channel_type: channel.type, external_id, display_name }
+  const identity: Identity = {
+    id: organization.newName(),
+    channel_type: channel.type,
+    external_id,
+    display_name,
+    ...no_marketing_preference
+  }
   const add = () => contact.identities.push(identity)
   if (shared === undefined) add()
   else edit(organization, contact, add)
@@ -61,6 +70,27 @@ export const changeIdentity = (
     if (hadNumber && !isSame) contact.plain = { ...contact.plain, primary_phone: now.external_id }
   })
   contact.updated_at = organization.now
+  return ok(undefined)
+}
+
+/** Stores the latest preference of a person. Of two at the same time, the person stopped marketing messages. */
+export const prefer = (
+  organization: Organization,
+  channel: Channel | undefined,
+  external_id: string,
+  { at, preference }: Pick<MarketingPreferenceReported, "at" | "preference">
+): Outcome => {
+  if (channel === undefined) return rejected("ChannelUnknown")
+  const found = findIdentity(organization, channel, external_id)
+  if (found === undefined) return ok(undefined)
+  const { contact, identity } = found
+  const last = identity.marketing_opt_out_at ?? identity.marketing_opt_in_at
+  if (last !== null && DateTime.isLessThan(at, last)) return ok(undefined)
+  if (last !== null && DateTime.Equivalence(at, last) && preference === "resume") return ok(undefined)
+  edit(organization, contact, () => {
+    identity.marketing_opt_out_at = preference === "stop" ? at : null
+    identity.marketing_opt_in_at = preference === "stop" ? null : at
+  })
   return ok(undefined)
 }
 

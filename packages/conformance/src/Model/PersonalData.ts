@@ -51,6 +51,8 @@ export const erase = (
     for (const identity of contact.identities) {
       identity.external_id = `erased-${idOf(identity.id)}`
       identity.display_name = null
+      identity.marketing_opt_out_at = null
+      identity.marketing_opt_in_at = null
     }
   })
   contact.updated_at = organization.now

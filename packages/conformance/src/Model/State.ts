@@ -24,6 +24,8 @@ export interface Identity {
   readonly channel_type: ChannelType
   external_id: string
   display_name: string | null
+  marketing_opt_out_at: DateTime.Utc | null
+  marketing_opt_in_at: DateTime.Utc | null
 }
 
 export interface Contact {

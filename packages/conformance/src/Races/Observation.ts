@@ -67,7 +67,11 @@ export const observe = Effect.fnUntraced(function*(scene: RaceScene, results: Re
       ...contactResult(contact),
       phone: contact.primary_phone,
       preview: contact.last_activity_preview,
-      identities: contact.identities.map(({ display_name, external_id }) => [shownId(external_id), display_name])
+      identities: contact.identities.map(({ display_name, external_id, marketing_opt_out_at }) => [
+        shownId(external_id),
+        display_name,
+        marketing_opt_out_at
+      ])
     }))),
     threads: byText(threads),
     account: Option.getOrNull(Option.map(account, ({ account_id }) => account_id.slice(channel.id.length))),

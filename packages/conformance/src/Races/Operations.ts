@@ -191,6 +191,14 @@ export const operations = {
       former_external_id: phone,
       now: { external_id: newPhone, display_name: "Kim", username: null }
     }),
+  "stop marketing": ({ channel, now, reports }) =>
+    reports.receive({
+      event: "marketing_preference_reported",
+      channel_id: channel.id,
+      person: { external_id: phone, display_name: null, username: null },
+      preference: "stop",
+      at: now
+    }),
   "learn a user ID": ({ channel, reports }) =>
     reports.receive({
       event: "identity_changed",

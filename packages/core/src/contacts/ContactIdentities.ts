@@ -6,14 +6,15 @@ import { ContactId, IdentityId } from "../kernel/Ids.ts"
 import { numberOf } from "../kernel/Phones.ts"
 import * as Changes from "../work/Changes.ts"
 import type { DecisionContext } from "../work/Decide.ts"
-import type {
-  Contact,
-  ContactIdentity,
-  Identity,
-  IdentityRow,
-  KnownIdentity,
-  LoadedContact,
-  Person
+import {
+  type Contact,
+  type ContactIdentity,
+  type Identity,
+  type IdentityRow,
+  type KnownIdentity,
+  type LoadedContact,
+  no_marketing_preference,
+  type Person
 } from "./Contact.ts"
 import { addContact, changeContact, newContact, raiseUpdated } from "./ContactDecisions.ts"
 import type { Matched } from "./ContactMatches.ts"
@@ -33,6 +34,8 @@ export const IdentityRows = Changes.declareTable<Omit<IdentityRow, "version">>()
     external_id: "text",
     display_name: "text",
     username: "text",
+    marketing_opt_out_at: "timestamptz",
+    marketing_opt_in_at: "timestamptz",
     contact_id: "uuid"
   },
   unique: { columns: ["channel_type", "external_id"], within: "organization" },
@@ -62,11 +65,14 @@ const setIdentities = (
 /** The names of a person on the network. */
 type Profile = Pick<Identity, "display_name" | "username">
 
-/** Updates the names of an identity, and their copy in the contact's row. */
-const updateProfile = (
+/** What a network reports about an identity in addition to its network IDs. */
+type Reported = Omit<Identity, "channel_type" | "external_id" | "id">
+
+/** Updates what a network reported about an identity, and its copy in the contact's row. */
+export const updateReported = (
   { identity }: Pick<KnownIdentity, "identity">,
   contact: LoadedContact,
-  set: Partial<Profile>,
+  set: Partial<Reported>,
   context: DecisionContext
 ): Changes.Changes =>
   Changes.all(
@@ -118,7 +124,8 @@ const createIdentity = (
     channel_type,
     external_id,
     display_name,
-    username
+    username,
+    ...no_marketing_preference
   }
   const contact = Option.getOrElse(withPhone, () => newContact(free_id ?? ContactId.make(uuid()), person, now))
   const identities = [...contact.identities, identity].toSorted(byId)
@@ -168,7 +175,7 @@ const updateIdentity = (
     : null
   const change = () => {
     if (own !== null && withNumber !== null) return setNumber(found, own, person.phone, withNumber, context)
-    if (own !== null && Object.keys(profile).length > 0) return updateProfile(found, own, profile, context)
+    if (own !== null && Object.keys(profile).length > 0) return updateReported(found, own, profile, context)
     // Updates the identity's row, so that this commit conflicts with a concurrent erasure, which removes its network IDs.
     return aliases.length > 0 ? IdentityRows.update(identity, {}) : Changes.none
   }

@@ -22,7 +22,14 @@ import {
   type Respond
 } from "../work/Idempotency.ts"
 import { IdempotentParts } from "../work/IdempotentParts.ts"
-import type { Contact, ContactUnnamed, Identity, KnownIdentity, LoadedContact } from "./Contact.ts"
+import {
+  type Contact,
+  type ContactUnnamed,
+  type Identity,
+  type KnownIdentity,
+  type LoadedContact,
+  no_marketing_preference
+} from "./Contact.ts"
 import { addContact, composeContact, type ContactRejection, expectOwners, update } from "./ContactDecisions.ts"
 import { IdentityRows } from "./ContactIdentities.ts"
 import { CreateContact, UpdateContact } from "./ContactInput.ts"
@@ -124,7 +131,8 @@ const create = (
       channel_type,
       external_id: value,
       display_name: null,
-      username: null
+      username: null,
+      ...no_marketing_preference
     }]
     return {
       result: { contact, outcome: "created" },

@@ -13,7 +13,8 @@ import {
   ContactStore,
   emptyContact,
   erasedExternalId,
-  type LoadedContact
+  type LoadedContact,
+  no_marketing_preference
 } from "../contacts/Contacts.ts"
 import { CurrentActor } from "../kernel/Actor.ts"
 import { concurrently } from "../kernel/Concurrency.ts"
@@ -98,7 +99,8 @@ const erasedIdentity = (identity: LoadedContact["identities"][number]): LoadedCo
   ...identity,
   external_id: erasedExternalId(identity.id),
   display_name: null,
-  username: null
+  username: null,
+  ...no_marketing_preference
 })
 
 /** Erases the contents of a contact's row, of its identities, and of their network IDs. An erased contact does not change. */

@@ -41,7 +41,8 @@ export const identity: Contacts.Identity = {
   channel_type: "phone_messaging",
   external_id: phone,
   display_name: "Kim",
-  username: null
+  username: null,
+  ...Contacts.no_marketing_preference
 }
 
 export const contact: Contacts.LoadedContact = {

@@ -8,9 +8,18 @@
 /**
  * The meaning of an item: a message that a person wrote, a message that no person is known to have written (`notice`), a
  * message from the business (`echo`), an edit or a deletion of a message (`revision`), a status of a message, or a change of a
- * person's IDs (`identity`). An item about the business's account is `account`, and any other item is `nothing`.
+ * person's IDs (`identity`), or of whether they get marketing messages (`preference`). An item about the business's account is `account`, and any other item is `nothing`.
  */
-export type Meaning = "message" | "notice" | "echo" | "revision" | "status" | "identity" | "account" | "nothing"
+export type Meaning =
+  | "message"
+  | "notice"
+  | "echo"
+  | "revision"
+  | "status"
+  | "identity"
+  | "preference"
+  | "account"
+  | "nothing"
 
 type Kinds = Readonly<Record<string, Meaning>>
 
@@ -25,6 +34,7 @@ export const whatsapp_fields: Kinds = {
   ...withMeaning("message", "messages", "standby"),
   ...withMeaning("echo", "message_echoes", "smb_message_echoes"),
   ...withMeaning("identity", "user_id_update"),
+  ...withMeaning("preference", "user_preferences"),
   ...withMeaning(
     "account",
     "account_alerts",
@@ -63,8 +73,7 @@ export const whatsapp_fields: Kinds = {
     "history",
     "messaging_handovers",
     "smb_app_state_sync",
-    "tracking_events",
-    "user_preferences"
+    "tracking_events"
   )
 }
 

@@ -6,7 +6,7 @@ import { coreId } from "../PersonIds.ts"
 import { type Meaning, meaningIn, whatsapp_fields, whatsapp_messages, whatsapp_system } from "./DocumentedKinds.ts"
 import { combined, type EntryFormat, fieldOf, ignored, ignoredAs, type Parsed, singleEvent } from "./Entry.ts"
 import type { MessageContent } from "./MessageContent.ts"
-import { Recipient, Sender, System } from "./PersonFields.ts"
+import { ContactIds, Recipient, Sender, System } from "./PersonFields.ts"
 import { type Contact, contactsOf, personOf } from "./WhatsApp/Contacts.ts"
 import { contentOfMessage } from "./WhatsApp/Content.ts"
 import { systemChange, userIdChange } from "./WhatsApp/IdentityChanges.ts"
@@ -21,7 +21,8 @@ const Change = Schema.Struct({
     statuses: lenient(Items),
     message_echoes: lenient(Items),
     errors: lenient(Items),
-    user_id_update: lenient(Schema.Union([Items, Schema.Record(Schema.String, Schema.Unknown)]))
+    user_id_update: lenient(Schema.Union([Items, Schema.Record(Schema.String, Schema.Unknown)])),
+    user_preferences: lenient(Items)
   })
 })
 
@@ -37,6 +38,14 @@ const Message = Schema.Struct({
   revoke: lenient(Schema.Struct({ original_message_id: NetworkId }))
 })
 
+const Preference = Schema.Struct({
+  ...ContactIds,
+  category: Schema.String,
+  value: Schema.String,
+  timestamp: lenient(NetworkTime)
+})
+
+const decodePreference = Schema.decodeUnknownOption(Preference)
 const decodeChange = Schema.decodeUnknownOption(Change)
 const decodeMessage = Schema.decodeUnknownOption(Message)
 
@@ -146,13 +155,31 @@ const parseUserIdUpdate = ({ account, contacts }: ChangeContext, item: unknown):
     onSome: (event) => singleEvent(account, event)
   })
 
+/** Parses a preference of a person. The only documented one is about marketing messages. */
+const parsePreference = ({ account, contacts, received_at }: ChangeContext, item: unknown): Parsed => {
+  const decoded = decodePreference(item)
+  if (Option.isNone(decoded)) return ignored("unreadable", "field:user_preferences")
+  const { category, parent_user_id, timestamp, user_id, value: preference, wa_id } = decoded.value
+  const person = personOf([wa_id, user_id, parent_user_id], contacts)
+  if (Option.isNone(person)) return ignored("unreadable", "field:user_preferences")
+  return category === "marketing_messages" && (preference === "stop" || preference === "resume")
+    ? singleEvent(account, {
+      event: "marketing_preference_reported",
+      person: person.value,
+      preference,
+      at: timeOf(timestamp, received_at)
+    })
+    : ignored("unknown", "field:user_preferences")
+}
+
 /** Parses the value of a change, according to the meaning of its field. */
 const parseValue = (
   meaning: Meaning,
   { value }: typeof Change.Type,
   context: ChangeContext
 ): ReadonlyArray<Parsed> => {
-  const { errors = [], message_echoes = [], messages = [], statuses = [], user_id_update = [] } = value
+  const { errors = [], message_echoes = [], messages = [], statuses = [], user_id_update = [], user_preferences = [] } =
+    value
   const echoes = message_echoes.map((item) => parseMessage(context, flatEcho(item), true))
   switch (meaning) {
     case "message":
@@ -167,6 +194,8 @@ const parseValue = (
     case "identity":
       return (Array.isArray(user_id_update) ? user_id_update : [user_id_update])
         .map((item) => parseUserIdUpdate(context, item))
+    case "preference":
+      return user_preferences.map((item) => parsePreference(context, item))
     default:
       return []
   }

@@ -158,11 +158,28 @@ const changeIdentity: CommandHandlers["changeIdentity"] = (scene, { channel, dis
     yield* agreeOnLists(scene, [])
   })
 
+const prefer: CommandHandlers["prefer"] = (scene, { channel, from: external_id, preference, seconds_ago }) =>
+  Effect.gen(function*() {
+    const { id, row } = choose(scene, notTheirs(channel), ({ channels }) => channels)
+    const at = secondsAgo(scene, seconds_ago)
+    const expected = Conversations.prefer(scene.ours, row, external_id, { preference, at: clamped(scene.ours, at) })
+    const event = {
+      event: "marketing_preference_reported" as const,
+      channel_id: ChannelId.make(id),
+      person: { external_id, display_name: null, username: null },
+      preference,
+      at
+    }
+    yield* agree(scene, expected, Inbound.use(({ receive }) => receive(event)))
+    yield* agreeOnLists(scene, [])
+  })
+
 export const inboundHandlers = {
   reportStatus,
   receive,
   sendByApp,
   reportAll,
   revise,
-  changeIdentity
+  changeIdentity,
+  prefer
 } satisfies Partial<CommandHandlers>

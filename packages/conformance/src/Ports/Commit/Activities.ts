@@ -1,7 +1,7 @@
 /** Tests of commits with activities: the columns that every message updates. */
 import { assert } from "@effect/vitest"
 import { IdentityNetworkIdRows, IdentityRows } from "@messaging-crm/core/ContactIdentities"
-import { ContactRows, insertContact } from "@messaging-crm/core/Contacts"
+import { ContactRows, insertContact, no_marketing_preference } from "@messaging-crm/core/Contacts"
 import { ConversationRows, open } from "@messaging-crm/core/Conversations"
 import { IdentityId } from "@messaging-crm/core/Ids"
 import { Arbitrary, Effect } from "effect"
@@ -178,7 +178,8 @@ const inserts = (it: It) => {
         channel_type: channel.type,
         external_id: "kim",
         display_name: null,
-        username: null
+        username: null,
+        ...no_marketing_preference
       }
       const { id: contact_id, ...names } = contact
       const who = { ...names, ...identity, contact_id, identity_id: identity.id }

@@ -4,7 +4,7 @@ import * as Changes from "@messaging-crm/core/Changes"
 import { ChannelRows } from "@messaging-crm/core/Channels"
 import { ContactFieldRows } from "@messaging-crm/core/ContactFields"
 import { IdentityNetworkIdRows, IdentityRows } from "@messaging-crm/core/ContactIdentities"
-import { ContactStore, insertContact } from "@messaging-crm/core/Contacts"
+import { ContactStore, insertContact, no_marketing_preference } from "@messaging-crm/core/Contacts"
 import { open } from "@messaging-crm/core/Conversations"
 import { ChannelId, ContactFieldId, IdentityId, MemberId, type OrganizationId, TagId } from "@messaging-crm/core/Ids"
 import { MemberRows, toColumns } from "@messaging-crm/core/Members"
@@ -117,7 +117,8 @@ const identityNames = (it: It) => {
           channel_type: "phone_messaging",
           external_id: "+49",
           display_name: null,
-          username: null
+          username: null,
+          ...no_marketing_preference
         } as const
         return yield* commitOutcome(
           ours,

@@ -10,6 +10,7 @@ import { Context, Effect, Layer, Option, Schema, Stream } from "effect"
 import { type Channel, ChannelStore } from "../../catalog/Channels.ts"
 import { changeIdentity, networkIdsOf, withSpellings } from "../../contacts/ContactIdentities.ts"
 import { ContactStore, type Person } from "../../contacts/Contacts.ts"
+import { applyPreference } from "../../contacts/MarketingPreferences.ts"
 import { concurrently } from "../../kernel/Concurrency.ts"
 import { ChannelId, type OrganizationId } from "../../kernel/Ids.ts"
 import { traced } from "../../kernel/Traces.ts"
@@ -17,10 +18,16 @@ import * as Changes from "../../work/Changes.ts"
 import { Decide, type DecisionContext } from "../../work/Decide.ts"
 import { ConversationStore } from "../Conversations.ts"
 import { type FileUnavailable, Media, type MessageMedia } from "../Media.ts"
-import { arrived, MessageStore, type MessageUpdate, reportedText } from "../Messages.ts"
+import { arrived, clamped, MessageStore, type MessageUpdate, reportedText } from "../Messages.ts"
 import { applyStatusReport, isMessageOfSend, makeFindCovered, makeLoadReport, updateMessage } from "./MessageReports.ts"
 import { makeLoadMessage, type NetworkMessage, personOf, storeMessage } from "./NetworkMessages.ts"
-import type { IdentityChanged, MessagesReported, ProviderEvent, ProviderMessageSent } from "./ProviderEvents.ts"
+import type {
+  IdentityChanged,
+  MarketingPreferenceReported,
+  MessagesReported,
+  ProviderEvent,
+  ProviderMessageSent
+} from "./ProviderEvents.ts"
 
 export { storeMessage } from "./NetworkMessages.ts"
 export * from "./ProviderEvents.ts"
@@ -169,6 +176,25 @@ const makeChangeIdentity = Effect.gen(function*() {
   }
 })
 
+/** Makes the function that stores whether a person stopped or resumed marketing messages. */
+const makeApplyPreference = Effect.gen(function*() {
+  const commitChanges = yield* makeCommitChanges
+  const contacts = yield* ContactStore
+
+  const load = Effect.fnUntraced(function*(organization_id: OrganizationId, person: Person) {
+    const [known] = yield* contacts.identify(organization_id, person.channel_type, networkIdsOf(person))
+    const contact = known === undefined ? Option.none() : yield* contacts.load(organization_id, known.contact.id)
+    return { known, contact }
+  })
+
+  return (origin: Origin, { at, person, preference }: MarketingPreferenceReported) =>
+    commitChanges(
+      origin,
+      load(origin.organization_id, personOf(origin.channel, person)),
+      (loaded, context) => applyPreference(loaded, { preference, at: clamped(at, context.now) }, context)
+    )
+})
+
 export class Inbound extends Context.Service<Inbound, {
   /**
    * Applies one event, and returns when it is committed. Applying it again changes nothing.
@@ -184,6 +210,7 @@ export class Inbound extends Context.Service<Inbound, {
   static readonly layer = Layer.effect(
     Inbound,
     Effect.gen(function*() {
+      const applyMarketingPreference = yield* makeApplyPreference
       const changeIds = yield* makeChangeIdentity
       const channels = yield* ChannelStore
       const commitChanges = yield* makeCommitChanges
@@ -213,6 +240,8 @@ export class Inbound extends Context.Service<Inbound, {
             return update(origin, event.provider_message_id, { status: "deleted", at: event.at })
           case "identity_changed":
             return changeIds(origin, event)
+          case "marketing_preference_reported":
+            return applyMarketingPreference(origin, event)
         }
       }
 

@@ -20,6 +20,8 @@ const subjectsOf = (event: ProviderEvent): ReadonlyArray<string> => {
       return [event.to.external_id, event.provider_message_id]
     case "messages_reported":
       return [event.external_id]
+    case "marketing_preference_reported":
+      return [event.person.external_id]
     case "identity_changed":
       return [event.former_external_id, event.now.external_id]
     default:

@@ -1,5 +1,6 @@
 /** The events that a provider reports. Every adapter of a provider makes them. */
 import { Schema } from "effect"
+import { MarketingPreference } from "../../contacts/MarketingPreferences.ts"
 import { FailureReason } from "../../kernel/FailureReason.ts"
 import { ChannelId, SendId } from "../../kernel/Ids.ts"
 import { Text, text } from "../../kernel/TextSchemas.ts"
@@ -113,6 +114,15 @@ export const IdentityChanged = Schema.Struct({
 })
 export interface IdentityChanged extends Schema.Schema.Type<typeof IdentityChanged> {}
 
+/** A person stopped or resumed the organization's marketing messages on the network. */
+export const MarketingPreferenceReported = Schema.Struct({
+  event: Schema.Literal("marketing_preference_reported"),
+  channel_id: ChannelId,
+  person: ProviderPerson,
+  ...MarketingPreference.fields
+})
+export interface MarketingPreferenceReported extends Schema.Schema.Type<typeof MarketingPreferenceReported> {}
+
 export const ProviderEvent = Schema.Union([
   MessageStatusReported,
   ProviderMessageReceived,
@@ -120,7 +130,8 @@ export const ProviderEvent = Schema.Union([
   MessagesReported,
   MessageEdited,
   MessageDeleted,
-  IdentityChanged
+  IdentityChanged,
+  MarketingPreferenceReported
 ])
 export type ProviderEvent = typeof ProviderEvent.Type
 

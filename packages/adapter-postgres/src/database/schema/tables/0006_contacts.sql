@@ -75,6 +75,9 @@ CREATE TABLE identities (
   display_name text,
   username text,
   version integer NOT NULL DEFAULT 1,
+  -- Of the two times, at most one is set: that of the latest preference.
+  marketing_opt_out_at timestamptz(3),
+  marketing_opt_in_at timestamptz(3),
   PRIMARY KEY (organization_id, id),
   CONSTRAINT identities_external_id_unique UNIQUE (organization_id, channel_type, external_id),
   UNIQUE (organization_id, contact_id, id),
