@@ -65,7 +65,7 @@ const setIdentities = (
 /** The names of a person on the network. */
 type Profile = Pick<Identity, "display_name" | "username">
 
-/** What a network reports about an identity in addition to its network IDs. */
+/** The fields of an identity that a network reports in addition to its network IDs. */
 type Reported = Omit<Identity, "channel_type" | "external_id" | "id">
 
 /** Updates what a network reported about an identity, and its copy in the contact's row. */

@@ -35,11 +35,15 @@ const jsonSchemaOf = (shape: Schema.Constraint) => {
 }
 
 /**
- * Schema for text before trimming. Its maximum length applies to the text as it is sent. All else applies after trimming, so
- * here it is documented and not checked.
+ * Schema for text before trimming. Its maximum length applies to the text as it is sent, and is rejected with both bounds. All
+ * else applies after trimming, so here it is documented and not checked.
  */
-const untrimmed = ({ maxLength = Infinity, ...schema }: JsonSchema.JsonSchema) =>
-  (maxLength === Infinity ? Text : text({ min: 0, max: Number(maxLength) })).check(jsonSchemaOnly(schema))
+const untrimmed = ({ maxLength, ...schema }: JsonSchema.JsonSchema, min: number) => {
+  const bounded = maxLength === undefined ? Text : Text.check(
+    Schema.isMaxCodePoints(Number(maxLength), { expected: `a string with between ${min} and ${maxLength} code points` })
+  )
+  return bounded.check(jsonSchemaOnly(schema))
+}
 
 /** A check that accepts what decoding leaves unchanged, for values that are made in code and never decoded. */
 const isLeftBy = <A>(normalize: (value: A) => A) =>
@@ -58,7 +62,7 @@ const visible = (min: number): string => min === 1 ? "\\S" : `\\S[\\s\\S]{${min 
  * before.
  */
 export const trimmedText = (options: { readonly min: number; readonly max: number }, normalize = trim) =>
-  untrimmed({ maxLength: options.max, pattern: visible(options.min) }).pipe(
+  untrimmed({ maxLength: options.max, pattern: visible(options.min) }, options.min).pipe(
     Schema.decodeTo(text(options).check(isLeftBy(normalize)), {
       decode: normalizing(normalize),
       encode: SchemaGetter.passthrough()
@@ -79,13 +83,13 @@ export const optionalText = (max: number) => unlessBlank(text({ min: 1, max }), 
 const orBlank = (pattern: string): string => pattern.startsWith("^") ? pattern : `^\\s*(?:${pattern})?\\s*$`
 
 const unlessBlank = <S extends Schema.Codec<string, string>>(shape: S, normalize: (value: string) => string) => {
-  const { minLength = 0, pattern = Number(minLength) > 1 ? visible(Number(minLength)) : null, ...rest } = jsonSchemaOf(
+  const { minLength = 1, pattern = Number(minLength) > 1 ? visible(Number(minLength)) : null, ...rest } = jsonSchemaOf(
     shape
   )
   const schema = pattern === null ? rest : { pattern: orBlank(String(pattern)), ...rest }
   const nullIfBlank = (value: string | null): string | null =>
     value === null || value.trim() === "" ? null : normalize(value) || null
-  return Schema.NullOr(untrimmed(schema)).pipe(
+  return Schema.NullOr(untrimmed(schema, Number(minLength))).pipe(
     Schema.decodeTo(Schema.NullOr(shape).check(isLeftBy(nullIfBlank)), {
       decode: normalizing(nullIfBlank),
       encode: SchemaGetter.passthrough({ strict: false })

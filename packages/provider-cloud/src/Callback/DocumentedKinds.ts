@@ -102,7 +102,7 @@ export const whatsapp_messages: Kinds = {
   ...withMeaning("nothing", "request_welcome")
 }
 
-/** What WhatsApp's messages of the type `unsupported` contain. One without such a type is from a person. */
+/** The contents of WhatsApp's messages of the type `unsupported`. One without such a type is from a person. */
 const whatsapp_unsupported: Kinds = {
   ...withMeaning(
     "message",

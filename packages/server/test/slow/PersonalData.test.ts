@@ -107,7 +107,7 @@ const others: Readonly<Record<string, ReadonlyArray<string>>> = {
   members: ["email", "email_key", "name", "role"],
   messages: ["direction", "status", "type"],
   messaging_crm_schema: ["hash", "name", "version"],
-  organizations: ["name"],
+  organizations: ["name", "default_country"],
   provider_callbacks: ["source"],
   provider_messages: ["early_updates"],
   secret_canary: ["sealed"],

@@ -67,7 +67,7 @@ export interface ProviderMessageReceived extends Schema.Schema.Type<typeof Provi
 export const ProviderMessageSent = Schema.Struct({
   event: Schema.Literal("message_sent"),
   ...OfMessage,
-  /** What may be the reference of a send. If that send can have the message, the event only proves it. */
+  /** A text that may be the reference of a send. If that send can have the message, the event only proves it. */
   reference: Schema.optionalKey(Schema.NullOr(SendId)),
   to: ProviderPerson,
   ...Content
