@@ -82,17 +82,18 @@ describe("a write whose time is over", () => {
     }).pipe(Effect.provide(layer))
   })
 
-  it.effect("during its commit may have changed something, and the commit continues", () =>
-    Effect.gen(function*() {
-      const ended = yield* Deferred.make<void>()
-      const committed = yield* Deferred.make<ReadonlyArray<EventId>>()
-      const { layer } = scene(Effect.tap(Deferred.await(committed), () => Deferred.succeed(ended, undefined)))
-      const writing = yield* begin(Effect.provide(write(), layer))
+  it.effect("during its commit may have changed something, and the commit continues", () => {
+    const ended = Deferred.makeUnsafe<void>()
+    const committed = Deferred.makeUnsafe<ReadonlyArray<EventId>>()
+    const { layer } = scene(Effect.tap(Deferred.await(committed), () => Deferred.succeed(ended, undefined)))
+    return Effect.gen(function*() {
+      const writing = yield* begin(write())
       yield* TestClock.adjust("10 seconds")
       assert.deepStrictEqual(yield* Fiber.join(writing), over(true))
       yield* Deferred.succeed(committed, [])
       yield* Deferred.await(ended)
-    }))
+    }).pipe(Effect.provide(layer))
+  })
 
   it.effect("while its commit waits to be sent changed nothing, and the commit is not sent", () => {
     const times: Array<WriteTime.WriteTime | null> = []
