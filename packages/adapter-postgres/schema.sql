@@ -671,7 +671,7 @@ AS $function$
   LIMIT most
 $function$;
 
-CREATE OR REPLACE FUNCTION claim_callbacks(served_before uuid, most integer, at timestamp with time zone, lease_end timestamp with time zone, claim uuid)
+CREATE OR REPLACE FUNCTION claim_callbacks(served_before uuid, most integer, at timestamp with time zone, lease_end timestamp with time zone, claim uuid, ordered_since timestamp with time zone DEFAULT 'infinity'::timestamp with time zone)
  RETURNS TABLE(id uuid, source text, channel_id uuid, body bytea, received_at timestamp with time zone, attempt integer, token uuid, served uuid)
  LANGUAGE plpgsql
 AS $function$
@@ -680,6 +680,16 @@ BEGIN
   RETURN QUERY
   WITH turns AS (
     SELECT id, ordinal FROM callback_turns(served_before, most, at)
+  ), waiting AS MATERIALIZED (
+    SELECT callback.id, callback.channel_id, callback.people
+    FROM turns
+    CROSS JOIN LATERAL (
+      SELECT id, channel_id, people
+      FROM provider_callbacks
+      WHERE organization_id = turns.id AND due_at > at AND received_at > ordered_since
+      ORDER BY due_at, id
+      LIMIT 1000
+    ) callback
   ), due AS (
     SELECT
       callback.row,
@@ -689,8 +699,12 @@ BEGIN
     FROM turns
     CROSS JOIN LATERAL (
       SELECT ctid AS row, id, due_at
-      FROM provider_callbacks
-      WHERE organization_id = turns.id AND due_at <= at
+      FROM provider_callbacks unclaimed
+      WHERE organization_id = turns.id AND due_at <= at AND NOT EXISTS (
+        SELECT FROM waiting earlier
+        WHERE earlier.channel_id = unclaimed.channel_id AND earlier.id < unclaimed.id
+          AND earlier.people ?| ARRAY(SELECT jsonb_array_elements_text(unclaimed.people))
+      )
       ORDER BY due_at, id
       LIMIT most
       FOR UPDATE SKIP LOCKED

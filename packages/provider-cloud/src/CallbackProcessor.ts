@@ -8,26 +8,27 @@
 import { CallbackInbox, type ClaimedCallback } from "@messaging-crm/core/CallbackInbox"
 import { Inbound, type ProviderEvent } from "@messaging-crm/core/Inbound"
 import { FileUnavailable } from "@messaging-crm/core/Media"
-import { inOrderByPerson } from "@messaging-crm/core/ProviderEventOrder"
+import { inOrderByPerson, order_wait_max, subjectsOf } from "@messaging-crm/core/ProviderEventOrder"
 import * as Slots from "@messaging-crm/core/Slots"
 import { traced } from "@messaging-crm/core/Traces"
-import { Context, Duration, Effect, Exit, Layer, Option, RcMap, Semaphore } from "effect"
-import { groupByAccount, parse, type ParsedEvent } from "./Callback.ts"
+import { Context, DateTime, Duration, Effect, Exit, Layer, Option } from "effect"
+import { groupByAccount, parse, type Parsed, type ParsedEvent } from "./Callback.ts"
 import { ignored } from "./Callback/Entry.ts"
 import { type CloudAccount, CloudAccounts } from "./CloudAccounts.ts"
 import { countUnconnected, report } from "./IgnoredItems.ts"
 import { MediaLoader } from "./MediaLoader.ts"
 import { type EventWithFile, makeStoreWithFile } from "./MessageFiles.ts"
+import * as PersonTurns from "./PersonTurns.ts"
 import { Profiles } from "./Profiles.ts"
 
-/** The maximum number of callbacks with files that are processed at once, of which one channel can use half. */
-const with_files_max = 8
+/** The maximum number of files that are downloaded at once, of which one channel can use half. */
+const files_max = 8
 
 /**
- * How long a further callback with files waits for a slot. After that it is retried later, so that a network whose files do
- * not arrive does not use up the slots of the inbox.
+ * How long a message waits for a slot to download its file, and a callback for an earlier one of the same person. After that
+ * it is retried later, so that a network whose files do not arrive does not use up the slots of the inbox.
  */
-const with_files_wait_max = Duration.seconds(1)
+const turn_wait_max = Duration.seconds(1)
 
 /** The maximum number of people whose events are processed concurrently. */
 const people_at_once_max = 8
@@ -42,14 +43,25 @@ export interface ReceivedCallback extends Pick<ClaimedCallback, "attempt" | "bod
   readonly id: string | null
 }
 
-type PersonLocks = RcMap.RcMap<string, Semaphore.Semaphore>
+/** The result of an event that waits for an earlier one of the same person. */
+const notInTurn = Exit.fail(new FileUnavailable())
 
-/** Runs an effect while no other effect about one of the same people runs. */
-const inTurn = <A, E, R>(locks: PersonLocks, people: ReadonlyArray<string>, effect: Effect.Effect<A, E, R>) =>
-  // In one order, so that two callbacks about the same people do not wait for each other.
-  people.toSorted().reduce(
-    (inner, person) => Effect.scoped(Effect.flatMap(RcMap.get(locks, person), (lock) => lock.withPermit(inner))),
-    effect
+const waitsForFile = (exit: Exit.Exit<unknown, unknown>): boolean =>
+  Option.exists(Exit.findErrorOption(exit), (error) => error instanceof FileUnavailable)
+
+/** Returns whether a callback is processed in order. One that waited long enough delays no later one, and waits for none. */
+const isInOrder = ({ received_at }: ReceivedCallback) =>
+  Effect.map(
+    DateTime.now,
+    (now) => DateTime.isGreaterThan(received_at, DateTime.subtractDuration(now, order_wait_max))
+  )
+
+/** Returns the people and messages that events are about, each with its account. */
+const aboutOf = (events: ReadonlyArray<ParsedEvent>): ReadonlyArray<string> =>
+  Array.from(
+    new Set(events.flatMap(({ account: { id, type }, event }) =>
+      subjectsOf(event).map((subject) => JSON.stringify([type, id, subject]))
+    ))
   )
 
 /** Makes the function that stores located events, with their files. */
@@ -57,7 +69,7 @@ const makeProcessEvents = Effect.gen(function*() {
   const inbound = yield* Inbound
   const profiles = yield* Profiles
   const storeWithFile = yield* makeStoreWithFile
-  const personLocks: PersonLocks = yield* RcMap.make({ lookup: (_person: string) => Semaphore.make(1) })
+  const downloads = Slots.make<string>(files_max)
 
   /** Starts a lookup of the sender's names. The message does not wait for it. */
   const lookUpNames = (account: CloudAccount, event: ProviderEvent) => {
@@ -72,19 +84,45 @@ const makeProcessEvents = Effect.gen(function*() {
       }).pipe(Effect.ignore))
   }
 
+  /** Stores an event. A message with a file fails if there is no slot to download it in time. */
   const store = (event: ProviderEvent, callback: ReceivedCallback) =>
-    hasFile(event) ? storeWithFile(event, callback) : inbound.receive(event, callback.id)
+    hasFile(event)
+      ? Effect.flatMap(
+        downloads.withSlot(event.channel_id, turn_wait_max, storeWithFile(event, callback)),
+        Option.match({ onNone: () => new FileUnavailable(), onSome: () => Effect.void })
+      )
+      : inbound.receive(event, callback.id)
 
-  /** Processes the events of each person in their order, after those of the same person in earlier callbacks. */
-  const processEvents = (account: CloudAccount, events: ReadonlyArray<ProviderEvent>, callback: ReceivedCallback) =>
-    inOrderByPerson(events, {
-      concurrency: people_at_once_max,
-      within: (people, process) => inTurn(personLocks, people, process)
-    }, (event) =>
-      Effect.andThen(store(event, callback), lookUpNames(account, event)).pipe(
-        Effect.catchTag("ChannelUnknown", () => countUnconnected),
-        Effect.exit
-      ))
+  /**
+   * Processes the events of each person in their order. After one that waits for its file, the person's later ones wait too, so
+   * that all are retried in order, until the callback has waited long enough.
+   */
+  const processEvents = Effect.fnUntraced(
+    function*(account: CloudAccount, events: ReadonlyArray<ProviderEvent>, callback: ReceivedCallback) {
+      const isOrdered = yield* isInOrder(callback)
+      const waiting = new Set<string>()
+      const mustWait = (event: ProviderEvent) => isOrdered && subjectsOf(event).some((each) => waiting.has(each))
+
+      const processEvent = (event: ProviderEvent) =>
+        Effect.andThen(store(event, callback), lookUpNames(account, event)).pipe(
+          Effect.catchTag("ChannelUnknown", () => countUnconnected),
+          Effect.exit
+        )
+
+      return yield* inOrderByPerson(
+        events,
+        { concurrency: people_at_once_max },
+        (event) =>
+          Effect.suspend(() => mustWait(event) ? Effect.succeed(notInTurn) : processEvent(event)).pipe(
+            Effect.tap((exit) =>
+              Effect.sync(() => {
+                if (waitsForFile(exit)) subjectsOf(event).forEach((each) => waiting.add(each))
+              })
+            )
+          )
+      )
+    }
+  )
 
   return processEvents
 })
@@ -93,7 +131,6 @@ const makeProcessEvents = Effect.gen(function*() {
 const makeProcessAccount = Effect.gen(function*() {
   const accounts = yield* CloudAccounts
   const loader = yield* MediaLoader
-  const callbacksWithFiles = Slots.make<string>(with_files_max)
   const processEvents = yield* makeProcessEvents
 
   const eventOf = (account: CloudAccount) => ({ event, file }: ParsedEvent): ProviderEvent => {
@@ -111,15 +148,7 @@ const makeProcessAccount = Effect.gen(function*() {
       if (Option.isNone(located)) return yield* Effect.replicateEffect(Effect.exit(countUnconnected), parsed.length)
       const account = located.value
       const events = parsed.map(eventOf(account))
-      if (!events.some(hasFile)) return yield* processEvents(account, events, callback)
-      const processed = yield* callbacksWithFiles.withSlot(
-        account.channel_id,
-        with_files_wait_max,
-        processEvents(account, events, callback)
-      )
-      if (Option.isSome(processed)) return processed.value
-      const withoutFiles = events.filter((event) => !hasFile(event))
-      return [...yield* processEvents(account, withoutFiles, callback), Exit.fail(new FileUnavailable())]
+      return yield* processEvents(account, events, callback)
     }
   )
 })
@@ -139,19 +168,34 @@ export class CallbackProcessor extends Context.Service<CallbackProcessor, {
     CallbackProcessor,
     Effect.gen(function*() {
       const processAccount = yield* makeProcessAccount
+      const inTurn = yield* PersonTurns.make(turn_wait_max)
+
+      /** Stores every event, and returns whether all were stored, or why not. */
+      const processParsed = Effect.fnUntraced(function*(callback: ReceivedCallback, parsed: Parsed) {
+        if (callback.attempt === 1) yield* report(parsed.ignored)
+        // A stored part of a callback is about one account. Only a body that was not split has several.
+        const processed = yield* Effect.forEach(
+          groupByAccount(parsed.events),
+          (events) => Effect.exit(processAccount(callback, events))
+        )
+        return Exit.asVoidAll(
+          processed.flatMap((exit): ReadonlyArray<Exit.Exit<unknown, unknown>> =>
+            Exit.isSuccess(exit) ? exit.value : [exit]
+          )
+        )
+      })
+
       const process = traced("CallbackProcessor.process")(
         function*(callback: ReceivedCallback) {
           const parsed = Option.getOrElse(
             parse(utf8.decode(callback.body), { received_at: callback.received_at }),
             () => ignored("unreadable", "body")
           )
-          if (callback.attempt === 1) yield* report(parsed.ignored)
-          // A stored part of a callback is about one account. Only a body that was not split has several.
-          const processed = yield* Effect.forEach(
-            groupByAccount(parsed.events),
-            (events) => Effect.exit(processAccount(callback, events))
-          )
-          yield* Effect.orDie(Exit.asVoidAll(processed.flatMap((exit) => Exit.isSuccess(exit) ? exit.value : [exit])))
+          const processed = processParsed(callback, parsed)
+          const exit = (yield* isInOrder(callback))
+            ? yield* inTurn(aboutOf(parsed.events), processed, notInTurn)
+            : yield* processed
+          yield* Effect.orDie(exit)
         }
       )
 

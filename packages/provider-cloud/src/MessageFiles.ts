@@ -1,13 +1,9 @@
 /** Stores received messages with their files. */
 import { Inbound, type ProviderEvent } from "@messaging-crm/core/Inbound"
-import * as Slots from "@messaging-crm/core/Slots"
 import { DateTime, Duration, Effect } from "effect"
 
 /** How long a message may wait for its file, from the time at which its callback was received. */
 const file_wait_max = Duration.hours(1)
-
-/** The maximum number of files that are downloaded at once. One channel gets half at most. */
-const files_max = 8
 
 type WithMedia = Extract<ProviderEvent, { readonly media: unknown }>
 
@@ -17,7 +13,6 @@ export type EventWithFile = WithMedia & { readonly media: NonNullable<WithMedia[
 /** Makes the function that stores an event with its file, or without it if the download fails after the message has waited long enough. */
 export const makeStoreWithFile = Effect.gen(function*() {
   const inbound = yield* Inbound
-  const downloads = Slots.make<string>(files_max)
 
   return (
     event: EventWithFile,
@@ -25,7 +20,7 @@ export const makeStoreWithFile = Effect.gen(function*() {
   ) => {
     const withoutFile = { ...event, media: { ...event.media, bytes: null } }
     const waitsUntil = DateTime.addDuration(received_at, file_wait_max)
-    const stored = Effect.catchTag(
+    return Effect.catchTag(
       inbound.receive(event, id),
       "FileUnavailable",
       (unavailable) =>
@@ -34,6 +29,5 @@ export const makeStoreWithFile = Effect.gen(function*() {
           (now) => DateTime.isGreaterThan(now, waitsUntil) ? inbound.receive(withoutFile, id) : unavailable
         )
     )
-    return downloads.withSlot(event.channel_id, Duration.infinity, stored)
   }
 })

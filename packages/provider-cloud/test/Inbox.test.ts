@@ -3,6 +3,8 @@ import { assert, layer } from "@effect/vitest"
 import * as Memory from "@messaging-crm/adapter-memory"
 import { CallbackInbox, CallbackStore, pauseAfter } from "@messaging-crm/core/CallbackInbox"
 import { Ids } from "@messaging-crm/core/Ids"
+import type { ProviderEvent } from "@messaging-crm/core/Inbound"
+import { FileUnavailable } from "@messaging-crm/core/Media"
 import { SecretCanary } from "@messaging-crm/core/SecretCanary"
 import { Secrets } from "@messaging-crm/core/Secrets"
 import { CallbackProcessor } from "@messaging-crm/provider-cloud/CallbackProcessor"
@@ -99,6 +101,54 @@ layer(overInbox(recorder, inbox))("the callback inbox", (it) => {
       assert.strictEqual(yield* runOnce, lines.length)
       assert.deepStrictEqual(yield* texts, lines)
     }))
+
+  for (const together of [true, false]) {
+    it.effect(
+      `lets a person's texts wait for their earlier file, at most a minute, in ${
+        together ? "one body" : "bodies of their own"
+      }`,
+      () =>
+        Effect.gen(function*() {
+          const [fake, core, inbox] = [yield* FakeGraph, yield* Received, yield* CallbackInbox]
+          const { process } = yield* CallbackProcessor
+          const id = yield* fake.addFile(new Uint8Array([1]), "image/png")
+          const posting = together ? { batch: 10 } : {}
+          const isFile = (event: ProviderEvent) => "media" in event && event.media !== null
+          const [kim, ada] = ["4915112345671", "4915112345672"]
+          /** Processes what is due for some seconds, and returns what was stored, each once: retries repeat what was. */
+          const storedIn = Effect.fnUntraced(function*(seconds: number) {
+            const stored = new Set<string>()
+            for (let second = 0; second < seconds; second++) {
+              yield* inbox.runOnce(process)
+              for (const event of yield* core.clear) {
+                stored.add(event.event === "message_received" ? event.text ?? event.type : event.event)
+              }
+              yield* TestClock.adjust("1 second")
+            }
+            return Array.from(stored)
+          })
+          yield* core.breakOn(isFile, new FileUnavailable())
+          yield* fake.enqueue(text("before", kim), image(id, kim), text("after", kim), text("ada", ada))
+          yield* fake.post(posting)
+          assert.sameMembers(yield* storedIn(1), ["before", "ada"])
+          yield* fake.enqueue(text("later", kim), text("ada again", ada))
+          yield* fake.post(posting)
+          assert.sameMembers((yield* storedIn(2)).filter((each) => each !== "before"), ["ada again"])
+          // The file can be loaded.
+          yield* core.breakOn(() => false)
+          assert.deepStrictEqual((yield* storedIn(20)).filter((each) => each !== "before"), ["image", "after", "later"])
+          // A file that cannot be loaded delays the texts for a minute.
+          yield* core.breakOn(isFile, new FileUnavailable())
+          yield* fake.enqueue(image(id, kim), text("late", kim))
+          yield* fake.post(posting)
+          assert.deepStrictEqual(yield* storedIn(60), [])
+          assert.deepStrictEqual(yield* storedIn(100), ["late"])
+          yield* core.breakOn(() => false)
+          assert.include(yield* storedIn(600), "image")
+          assert.strictEqual(yield* countWaiting, 0)
+        })
+    )
+  }
 
   it.effect("releases the callbacks in progress on shutdown", () =>
     Effect.gen(function*() {

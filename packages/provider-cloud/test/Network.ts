@@ -3,6 +3,7 @@ import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as Downloads from "@messaging-crm/adapter-http/Downloads"
 import { CallbackInbox } from "@messaging-crm/core/CallbackInbox"
 import { Inbound, type ProviderEvent } from "@messaging-crm/core/Inbound"
+import type { FileUnavailable } from "@messaging-crm/core/Media"
 import type { MessagingProvider } from "@messaging-crm/core/MessagingProvider"
 import * as Cloud from "@messaging-crm/provider-cloud"
 import { CallbackProcessor } from "@messaging-crm/provider-cloud/CallbackProcessor"
@@ -83,8 +84,8 @@ export class Received extends Context.Service<Received, {
   readonly events: Effect.Effect<ReadonlyArray<ProviderEvent>>
   /** The events since the last call. */
   readonly clear: Effect.Effect<ReadonlyArray<ProviderEvent>>
-  /** Makes core die on matching events, until the next call. */
-  readonly breakOn: (matches: (event: ProviderEvent) => boolean) => Effect.Effect<void>
+  /** Makes core die on matching events, or fail with an error, until the next call. */
+  readonly breakOn: (matches: (event: ProviderEvent) => boolean, error?: FileUnavailable) => Effect.Effect<void>
 }>()("@messaging-crm/provider-cloud/test/Received") {}
 
 /** Returns the event with its file in memory, as core would store it. */
@@ -101,8 +102,9 @@ const withFile = Effect.fnUntraced(function*(event: ProviderEvent) {
 export const recorder = Layer.effectContext(Effect.gen(function*() {
   const events = yield* Ref.make<ReadonlyArray<ProviderEvent>>([])
   const isBroken = yield* Ref.make<(event: ProviderEvent) => boolean>(() => false)
+  const failure = yield* Ref.make<Effect.Effect<never, FileUnavailable>>(Effect.die("broken"))
   const receive = Effect.fnUntraced(function*(event: ProviderEvent) {
-    if ((yield* Ref.get(isBroken))(event)) return yield* Effect.die("broken")
+    if ((yield* Ref.get(isBroken))(event)) return yield* Effect.flatten(Ref.get(failure))
     const stored = yield* withFile(event)
     yield* Ref.update(events, (all) => [...all, stored])
   })
@@ -110,7 +112,8 @@ export const recorder = Layer.effectContext(Effect.gen(function*() {
     Context.add(Received, {
       events: Ref.get(events),
       clear: Ref.getAndSet(events, []),
-      breakOn: (matches) => Ref.set(isBroken, matches)
+      breakOn: (matches, error) =>
+        Effect.andThen(Ref.set(failure, error ?? Effect.die("broken")), Ref.set(isBroken, matches))
     })
   )
 }))

@@ -47,6 +47,12 @@ const takeInTurns = (
   ]
 }
 
+/** Returns whether an earlier body of the same channel and person is claimed or postponed, and was received after a time. */
+const isBlocked = (waiting: ReadonlyArray<CallbackRow>, { channel_id, id, people }: CallbackRow): boolean =>
+  waiting.some((earlier) =>
+    earlier.channel_id === channel_id && earlier.id < id && earlier.people.some((person) => people.includes(person))
+  )
+
 /** Layer that keeps bodies of callbacks in the in-memory world. */
 export const layer = Layer.effect(
   CallbackStore,
@@ -60,11 +66,14 @@ export const layer = Layer.effect(
             ...callbacks.map((callback) => ({ ...callback, attempt: 0, token: "", due_at: callback.received_at }))
           )
         ]),
-      claim: ({ lease_until, limit, now, token }) =>
+      claim: ({ lease_until, limit, now, ordered_since, token }) =>
         modify((state) => {
-          const due = Array.fromIterable(HashMap.values(state.callbacks)).filter(({ due_at }) =>
-            DateTime.isLessThanOrEqualTo(due_at, now)
+          const all = Array.fromIterable(HashMap.values(state.callbacks))
+          const isDue = ({ due_at }: CallbackRow) => DateTime.isLessThanOrEqualTo(due_at, now)
+          const waiting = all.filter((row) =>
+            ordered_since !== undefined && !isDue(row) && DateTime.isGreaterThan(row.received_at, ordered_since)
           )
+          const due = all.filter((row) => isDue(row) && !isBlocked(waiting, row))
           const [rows, callbacks_served] = takeInTurns(state, due, limit)
           const claimed = rows.map((row) => ({ ...row, attempt: row.attempt + 1, token, due_at: lease_until }))
           return [claimed.map(Struct.omit(["due_at", "people"])), { ...putRows(state, ...claimed), callbacks_served }]

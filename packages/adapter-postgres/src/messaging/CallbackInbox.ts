@@ -79,11 +79,15 @@ const makeClaim = Effect.gen(function*() {
   const claiming = yield* makeCommitOrTransactionClient
   let served = no_organization
 
-  const claim: CallbackStore["Service"]["claim"] = Effect.fnUntraced(function*({ lease_until, limit, now, token }) {
+  const claim: CallbackStore["Service"]["claim"] = Effect.fnUntraced(function*(
+    { lease_until, limit, now, ordered_since, token }
+  ) {
     const client = yield* claiming
     const found = yield* claimedCallbacks(client`
       SELECT id, source, channel_id, body, received_at, attempt, token, served
-      FROM claim_callbacks(${served}, ${limit}, ${date(now)}, ${date(lease_until)}, ${token})
+      FROM claim_callbacks(${served}, ${limit}, ${date(now)}, ${date(lease_until)}, ${token}, ${
+      ordered_since === undefined ? "infinity" : date(ordered_since)
+    })
     `)
     served = found.at(-1)?.served ?? served
     return found.map(({ served: _served, ...callback }) => callback)

@@ -118,6 +118,43 @@ const batches = (it: It, { runs }: Options) => {
     }))
 }
 
+const order = (it: It) => {
+  it.effect("leaves a body out while an earlier one of its channel and person is claimed or postponed", () =>
+    Effect.gen(function*() {
+      const store = yield* start
+      const [channel_id, other] = [ChannelId.make(yield* Fixtures.uuid), ChannelId.make(yield* Fixtures.uuid)]
+      const insertOf = Effect.fnUntraced(
+        function*(millis: number, people: ReadonlyArray<string>, channel = channel_id) {
+          const callback = { ...yield* newCallback(bytes("{}"), afterNoon(millis)), channel_id: channel, people }
+          yield* store.insert([callback])
+          return callback.id
+        }
+      )
+      const claimAt = Effect.fnUntraced(function*(millis: number, ordered_since: DateTime.Utc, limit = 100) {
+        const [now, token] = [afterNoon(millis), yield* Fixtures.uuid]
+        return yield* store.claim({ limit, now, lease_until: afterNoon(millis + 60_000), ordered_since, token })
+      })
+      const first = yield* insertOf(0, ["kim", "\"Kim\" \u{1f600}"])
+      const [claimed = assert.fail("Nothing was claimed.")] = yield* claimAt(1, afterNoon(-1))
+      assert.strictEqual(claimed.id, first)
+      const later = yield* insertOf(2, ["ada", "\"Kim\" \u{1f600}"])
+      const others = [yield* insertOf(3, ["ada"]), yield* insertOf(4, ["kim"], other), yield* insertOf(5, [])]
+      const last = yield* insertOf(6, ["kim"])
+      // It is leased.
+      assert.deepStrictEqual(idsOf(yield* claimAt(10, afterNoon(-1))), others)
+      // It is postponed.
+      yield* store.postpone(claimed, afterNoon(1000))
+      assert.deepStrictEqual(yield* claimAt(11, afterNoon(-1)), [])
+      // Once it is due again, it is claimed with the later ones.
+      assert.sameMembers(idsOf(yield* claimAt(1000, afterNoon(-1))), [first, later, last])
+      yield* Effect.forEach([first, later, ...others], store.finish)
+      const waiting = yield* insertOf(1001, ["kim"])
+      assert.deepStrictEqual(yield* claimAt(1002, afterNoon(5)), [])
+      // A body that was received earlier than the time delays no other.
+      assert.deepStrictEqual(idsOf(yield* claimAt(1003, afterNoon(6))), [waiting])
+    }))
+}
+
 const turns = (it: It) => {
   it.effect("claims the longest due first, at most the requested number", () =>
     Effect.gen(function*() {
@@ -225,6 +262,7 @@ const claims = (it: It) => {
 export const portTests = (it: It, options: Options) => {
   bodies(it, options)
   batches(it, options)
+  order(it)
   turns(it)
   claims(it)
 }

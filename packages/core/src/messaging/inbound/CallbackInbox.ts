@@ -16,6 +16,7 @@ import type { Timestamp } from "../../kernel/Timestamps.ts"
 import { traced } from "../../kernel/Traces.ts"
 import { SecretCanary } from "../../work/SecretCanary.ts"
 import { LeaseTime } from "../../work/WorkQueue.ts"
+import { order_wait_max } from "./ProviderEventOrder.ts"
 
 // ---------------------------------------------------------------- data
 
@@ -73,6 +74,8 @@ export const pauseAfter = (attempt: number): Duration.Duration =>
  * - `claim` returns at most `limit` bodies that are due, with their bytes unchanged. Organizations take
  *   turns, so that many bodies of one do not delay those of another. The bodies of each are in the order
  *   of their due times, then by id. Of concurrent claims one gets a body, and after `lease_until` another can.
+ * - `claim` leaves a body out while an earlier one of its channel and of one of its people is claimed or postponed, and
+ *   was received after `ordered_since`. Without that time, none is left out.
  * - `finish` removes a body, claimed or not.
  * - `postpone` makes a body due later; it changes nothing if a later claim has the body.
  * - `backlog` counts all bodies that are not finished, claimed or not.
@@ -83,6 +86,7 @@ export class CallbackStore extends Context.Service<CallbackStore, {
     readonly limit: number
     readonly now: Timestamp
     readonly lease_until: Timestamp
+    readonly ordered_since?: Timestamp
     readonly token: string
   }) => Effect.Effect<ReadonlyArray<ClaimedCallback>>
   readonly finish: (id: string) => Effect.Effect<void>
@@ -113,7 +117,10 @@ const makeClaim = Effect.gen(function*() {
   return Effect.fnUntraced(function*(limit: number) {
     const now = yield* DateTime.now
     const lease_until = DateTime.addDuration(now, lease)
-    return yield* callbacks.claim({ limit, now, lease_until, token: yield* ids.uuid })
+    const ordered_since = DateTime.subtractDuration(now, order_wait_max)
+    const claimed = yield* callbacks.claim({ limit, now, lease_until, ordered_since, token: yield* ids.uuid })
+    // A postponed body is processed before the later ones of the same person, which were due before it.
+    return claimed.toSorted((one, other) => one.id < other.id ? -1 : 1)
   })
 })
 

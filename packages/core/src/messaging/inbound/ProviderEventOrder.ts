@@ -3,16 +3,25 @@
  *
  * Events about one person or one message are applied in the order in which the network reported them, and others concurrently.
  */
-import { Effect } from "effect"
+import { Duration, Effect } from "effect"
 import { sharedSpelling } from "../../kernel/Phones.ts"
-import type { ProviderEvent } from "./ProviderEvents.ts"
+import type { ProviderEvent, UnlocatedEvent } from "./ProviderEvents.ts"
+
+/**
+ * How long the later callbacks of a person wait for an earlier one that cannot be processed yet, such as for its file: from the
+ * receipt of the earlier one.
+ */
+export const order_wait_max = Duration.minutes(1)
 
 /** Returns what the event is about: each person and each message, with the channel. Events about the same keep their order. */
 const aboutOf = (event: ProviderEvent): ReadonlyArray<string> =>
-  subjectsOf(event).map((subject) => `${event.channel_id}|${sharedSpelling(subject)}`)
+  subjectsOf(event).map((subject) => `${event.channel_id}|${subject}`)
+
+/** Returns the IDs of people and messages, a number in the spelling that stands for all. */
+export const subjectsOf = (event: UnlocatedEvent): ReadonlyArray<string> => idsOf(event).map(sharedSpelling)
 
 /** Returns the IDs of people and messages. A person whose IDs change has a former and a current one. */
-const subjectsOf = (event: ProviderEvent): ReadonlyArray<string> => {
+const idsOf = (event: UnlocatedEvent): ReadonlyArray<string> => {
   switch (event.event) {
     case "message_received":
       return [event.from.external_id, event.provider_message_id]
@@ -54,21 +63,18 @@ const sequencesOf = (events: ReadonlyArray<ProviderEvent>): ReadonlySet<Sequence
 
 /**
  * Processes events, those about one person or message in order and others concurrently, and returns the results in the
- * order of the events. `within` wraps each sequence of events, with everything that it is about.
+ * order of the events.
  */
 export const inOrderByPerson = Effect.fnUntraced(function*<A>(
   events: ReadonlyArray<ProviderEvent>,
-  { concurrency, within = (_, sequence) => sequence }: {
-    readonly concurrency: number
-    readonly within?: (about: ReadonlyArray<string>, sequence: Effect.Effect<void>) => Effect.Effect<void>
-  },
+  { concurrency }: { readonly concurrency: number },
   process: (event: ProviderEvent) => Effect.Effect<A>
 ) {
   const results = new Map<ProviderEvent, A>()
   const processOne = (event: ProviderEvent) => Effect.map(process(event), (result) => results.set(event, result))
   yield* Effect.forEach(
     sequencesOf(events),
-    ({ about, events: sequence }) => within(Array.from(about), Effect.forEach(sequence, processOne, { discard: true })),
+    ({ events: sequence }) => Effect.forEach(sequence, processOne, { discard: true }),
     { concurrency, discard: true }
   )
   // Every event is in one sequence.
