@@ -323,3 +323,25 @@ it("numbers of Argentina, and mobile numbers of Brazil and Mexico, have a second
   ]
   for (const other of one) assert.deepStrictEqual([spellings(other), sharedSpelling(other)], [[other], other])
 })
+
+it("a second ending after a complete number, and a date, are not read", () => {
+  for (
+    const written of [
+      "+4915112345678-79",
+      "+49 151 12345678 79",
+      "+49 151 12345678-9",
+      "+49 151 12345678 (2)"
+    ]
+  ) {
+    assert.isNull(read(written), written)
+  }
+  for (const written of ["2026-11-20", "2026.11.20", "2026/11/20", "20.11.2026", "20-11-2026"]) {
+    for (const country of [null, "DE", "BR", "FR"]) assert.isNull(read(written, country), written)
+  }
+})
+
+describe("a direct dial, and each spelling of a number", () => {
+  reads({ "+49 30 123456-0": "+49301234560", "+49 151 1234 5678": "+4915112345678" })
+  reads({ "551187654321": "+551187654321", "5511987654321": "+5511987654321" })
+  reads({ "(11) 8765-4321": "+551187654321", "(11) 98765-4321": "+5511987654321" }, "BR")
+})

@@ -4,8 +4,10 @@
  * One network ID of an identity is its external ID, the others are its aliases. A number has its spellings as aliases. The table
  * `identity_names` has each network ID in its column `name`, with the identity.
  */
+import { Option } from "effect"
+import type { Country } from "../kernel/Countries.ts"
 import type { IdentityId } from "../kernel/Ids.ts"
-import { spellings } from "../kernel/Phones.ts"
+import { canonical, spellings } from "../kernel/Phones.ts"
 import * as Changes from "../work/Changes.ts"
 import type { Identity, Person } from "./Contact.ts"
 
@@ -26,6 +28,17 @@ export const IdentityNetworkIdRows = Changes.declareTable<IdentityNetworkId>()({
   unique: null,
   activity: null
 })
+
+/** Returns the network ID that a client wrote: on phone messaging, a number in its canonical form. Networks write digits alone. */
+export const readNetworkId = (
+  channel_type: Identity["channel_type"] | null,
+  written: string,
+  country: Country | null
+): string => {
+  if (channel_type !== "phone_messaging") return written
+  const bare = /^[0-9]+$/.test(written) ? canonical(`+${written}`) : Option.none()
+  return Option.getOrElse(Option.orElse(canonical(written, country), () => bare), () => written)
+}
 
 /** Returns distinct network IDs, and then the other spellings of those that are numbers on phone messaging. */
 export const withSpellings = (

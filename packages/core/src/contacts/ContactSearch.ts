@@ -11,6 +11,7 @@ import { plain } from "../kernel/PlainText.ts"
 import { firstCharacters, foldCase } from "../kernel/Text.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
 import type { Contact, LifecycleStage } from "./Contact.ts"
+import { readNetworkId } from "./ContactNetworkIds.ts"
 
 /** The filters of a list. A filter that is null does not filter (contract §8.8). */
 export interface ContactFilters {
@@ -62,9 +63,10 @@ export interface ContactCriteria extends Omit<ContactFilters, "email" | "phone" 
 
 /** Returns the filters of a list as a store gets them. `country` is the one whose national numbers a query can have. */
 export const criteriaOf = (given: Partial<ContactFilters>, country: Country | null = null): ContactCriteria => {
-  const { email, phone, query, ...filters } = { ...everyContact, ...given }
+  const { email, external_id, phone, query, ...filters } = { ...everyContact, ...given }
   return {
     ...filters,
+    external_id: external_id === null ? null : readNetworkId(filters.channel, external_id, country),
     search_terms: searchTerms(query, country),
     email_key: emailKey(email),
     phones: phone === null ? null : spellings(phone)

@@ -10,7 +10,7 @@ import { CurrentActor } from "../kernel/Actor.ts"
 import { type Country, DefaultCountry } from "../kernel/Countries.ts"
 import { ContactId, IdentityId, Ids, type OrganizationId } from "../kernel/Ids.ts"
 import { operation } from "../kernel/Operations.ts"
-import { canonical, sharedSpelling } from "../kernel/Phones.ts"
+import { sharedSpelling } from "../kernel/Phones.ts"
 import * as Changes from "../work/Changes.ts"
 import { type ConcurrentChanges, Decide, type DecisionContext } from "../work/Decide.ts"
 import {
@@ -34,7 +34,7 @@ import { addContact, composeContact, type ContactRejection, expectOwners, update
 import { IdentityRows } from "./ContactIdentities.ts"
 import { CreateContact, UpdateContact } from "./ContactInput.ts"
 import { makeFindMatch, type Matched, unmatched } from "./ContactMatches.ts"
-import { assignNetworkId, withSpellings } from "./ContactNetworkIds.ts"
+import { assignNetworkId, readNetworkId, withSpellings } from "./ContactNetworkIds.ts"
 import { makeLoadReferences, type References } from "./ContactReferences.ts"
 import { ContactStore } from "./Contacts.ts"
 import { emailKey } from "./ContactSearch.ts"
@@ -72,10 +72,6 @@ interface Item {
   readonly wanted: Wanted
 }
 
-/** Returns the network's ID as identities have it: a number on phone messaging in its canonical form. */
-const externalId = (channel_type: ChannelType | null, written: string, country: Country | null): string =>
-  channel_type === "phone_messaging" ? Option.getOrElse(canonical(written, country), () => written) : written
-
 const wantedOf = (
   { channel_type, match }: UpsertContacts,
   { external_id = "", ...fields }: UpsertContact,
@@ -83,7 +79,7 @@ const wantedOf = (
 ): Wanted => {
   const email = emailKey(fields.primary_email ?? null) ?? ""
   const value = match === "external_id"
-    ? externalId(channel_type ?? null, external_id, country)
+    ? readNetworkId(channel_type ?? null, external_id, country)
     : match === "primary_email"
     ? email
     : fields.primary_phone ?? ""
@@ -172,7 +168,7 @@ export const upsert = (
 
 const upsertedBy = ({ contact: { id }, outcome }: Written): Upserted => ({ id, outcome })
 
-/** The contacts that the upserts of a preview would have written, by the value of the match. */
+/** The contacts that the upserts of a preview would have written, by the ID of a stored contact or by the value of the match. */
 export interface UpsertPreview extends Map<string, Contact> {}
 
 /** Returns the outcome of an upsert that follows those of a preview, and adds its contact to the preview. */
@@ -182,12 +178,13 @@ const preview = (
   loaded: Loaded,
   context: DecisionContext
 ): UpsertResult => {
-  const earlier = upserted.get(wanted.value)
+  const person = Option.match(loaded.found, { onNone: () => sharedSpelling(wanted.value), onSome: ({ id }) => id })
+  const earlier = upserted.get(person)
   const found = earlier === undefined
     ? loaded
     : { ...loaded, ...unmatched, found: Option.some({ ...earlier, version: 1 }) }
   return Result.map(upsert(wanted, found, context), ({ result }) => {
-    upserted.set(wanted.value, result.contact)
+    upserted.set(person, result.contact)
     return upsertedBy(result)
   })
 }

@@ -2,12 +2,13 @@
 import { Schema } from "effect"
 import { plainLine } from "./PlainText.ts"
 
-/** Returns an address without what surrounds it when it is copied: spaces, invisible characters, and `mailto:`. */
-export const emailLine = (written: string): string => plainLine(written).replace(/^(?:mailto: ?)+/i, "")
+/** Returns an address without what surrounds it when it is copied: spaces, invisible characters, and the rest of a `mailto:` link. */
+export const emailLine = (written: string): string =>
+  plainLine(written).replace(/^(?:mailto: ?)+([^?]*)(?:\?.*)?$/i, "$1")
 
 // A list of addresses, an address with a name, and one with a separator at its end are not an address.
 const part = "[^\\s@<>()\\[\\],;:\\\\\"]"
-const label = "[^\\s@<>()\\[\\],;:\\\\\".]"
+const label = "[^\\s@<>()\\[\\],;:\\\\\".!?'#$%&*+/=^`{|}~]"
 const address = `${part}+@${label}+(?:\\.${label}+)+`
 const is_address = new RegExp(`^${address}$`, "u")
 

@@ -1,7 +1,7 @@
 /**
  * Phone notation: how people write a phone number, as groups of digits with separators between them (contract §8.3).
  *
- * Anything else is no notation of one number: a decimal fraction, an extension, several numbers, or letters.
+ * Anything else is no notation of one number: a decimal fraction, a date, an extension, several numbers, or letters.
  */
 import { Option } from "effect"
 import { plainLine } from "./PlainText.ts"
@@ -21,6 +21,7 @@ export interface Notation {
 const in_parentheses = /\( ?(\+? ?[0-9]+(?:[ -][0-9]+)*) ?\)/g
 const trunk_zero = /\( ?0 ?\)/
 const grouped = /^(?:\+ *)?[0-9]+(?:(?: +(?:[-./] *)?|[-./] *)[0-9]+)*$/
+const date = /^(?:(?:19|20)[0-9]{2}[-./][0-9]{1,2}[-./][0-9]{1,2}|[0-9]{1,2}[-./][0-9]{1,2}[-./](?:19|20)[0-9]{2})$/
 const country_code = /^[1-9][0-9]{0,2}$/
 
 const groupsOf = (text: string): ReadonlyArray<string> => text.match(/[0-9]+/g) ?? []
@@ -56,7 +57,7 @@ const hasReadableDot = (text: string): boolean => {
 export const notationOf = (written: string): Option.Option<Notation> => {
   const line = plainLine(written).replace(/^tel: ?/i, "")
   const text = line.replace(in_parentheses, " $1 ").trim()
-  if (!grouped.test(text)) return Option.none()
+  if (!grouped.test(text) || date.test(text)) return Option.none()
   const [first = "", ...rest] = groupsOf(text)
   const has_zeros = !text.startsWith("+") && first.startsWith("00")
   const is_international = has_zeros || text.startsWith("+")

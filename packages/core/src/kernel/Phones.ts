@@ -30,13 +30,22 @@ const parse = (digits: string, country?: CountryCode): Option.Option<PhoneNumber
 const isEndOf = (digits: string) => ({ countryCallingCode, nationalNumber }: PhoneNumber): boolean =>
   digits.endsWith(nationalNumber) || countryCallingCode === "54"
 
+/** Returns whether a number is valid in any of its spellings. The library knows one. */
+const isValid = (number: PhoneNumber): boolean =>
+  number.isValid() ||
+  spellings(number.number).some((spelling) => Option.exists(parse(spelling), (one) => one.isValid()))
+
+/** Returns whether a number is valid only without its last group, which is then a second ending: `+49 151 12345678-79`. */
+const hasSecondEnding = (groups: ReadonlyArray<string>, number: PhoneNumber): boolean =>
+  groups.length > 1 && !isValid(number) && Option.exists(parse(`+${groups.slice(0, -1).join("")}`), isValid)
+
 /** Returns whether the digits before the national number are the country code, and digits that are dialed within the country. */
-const isComplete = ({ digits, has_trunk_zero }: Notation) => (number: PhoneNumber): boolean => {
+const isComplete = ({ digits, groups, has_trunk_zero }: Notation) => (number: PhoneNumber): boolean => {
   const { countryCallingCode: code, nationalNumber } = number
   const dropped = digits.length - code.length - nationalNumber.length
   // A carrier code has more digits than a trunk prefix. Italy's numbers keep their zero.
   const isSure = dropped <= 2 && !(has_trunk_zero && nationalNumber.startsWith("0"))
-  return number.isPossible() && (isSure || number.isValid())
+  return number.isPossible() && (isSure || isValid(number)) && !hasSecondEnding(groups, number)
 }
 
 /** Returns the number whose first digits are the country code. */
@@ -49,7 +58,7 @@ const readInternational = (notation: Notation): Option.Option<PhoneNumber> => {
 /** Returns the number that is dialed with these digits within a country. */
 const readNational = (digits: string, country: CountryCode): Option.Option<PhoneNumber> =>
   parse(digits, country).pipe(
-    Option.filter((number) => number.isValid() && number.getType() !== "VOICEMAIL"),
+    Option.filter((number) => isValid(number) && number.getType() !== "VOICEMAIL"),
     Option.filter(isEndOf(digits))
   )
 
@@ -74,7 +83,7 @@ const readBare = (notation: Notation): Option.Option<PhoneNumber> => {
   const { digits, groups: [first, ...others] } = notation
   if (digits.length < 11) return Option.none()
   return Option.filter(readInternational(notation), (number) =>
-    number.isValid() &&
+    isValid(number) &&
     (others.length > 0 ? first === number.countryCallingCode : !isDialedWithin(digits)))
 }
 

@@ -4,15 +4,16 @@ import { LeadStatus, LifecycleStage } from "@messaging-crm/core/Contacts"
 /** Returns a name without case, spaces, and punctuation, so that `First Name`, `first_name`, and `FirstName` are equal. */
 export const nameKey = (name: string): string => name.normalize("NFKC").toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "")
 
-/** Returns a trimmed cell without the marks that keep spreadsheets from reading it as a formula: `'+49…`, `="+49…"`. */
+/** Returns a trimmed cell without the marks that keep spreadsheets from reading it as a formula: `'+49…`, `="+49…"`, `=+49…`. */
 export const plainText = (written: string): string => {
   const cell = written.trim()
   switch (cell.charCodeAt(0)) {
     case 39: // '
-      return /^'[=+\-@\t]/.test(cell) ? cell.slice(1).trim() : cell
+      return /^'[=+\-@\t]/.test(cell) ? plainText(cell.slice(1)) : cell
     case 61: { // =
       const text = /^=("+)([^]*)\1$/.exec(cell)?.[2]
-      return text === undefined ? cell : text.replaceAll("\"\"", "\"").trim()
+      if (text !== undefined) return text.replaceAll("\"\"", "\"").trim()
+      return /^=\+?[0-9]/.test(cell) ? cell.slice(1) : cell
     }
     default:
       return cell
