@@ -14,13 +14,15 @@ const run = (command: string, args: ReadonlyArray<string>, env: Record<string, s
 
 // Relative, so that a space in the path of the repository does not matter.
 const document = "../../packages/adapter-http/openapi.json"
+const codegen = "../../node_modules/openapi-typescript-codegen/bin/index.js"
 const generated = (client: string) => `clients/${client}/generated`
 
 /** The command of each generator, by the folder of its client. */
 const generators = {
   "openapi-fetch": `openapi-typescript ${document} --output ${generated("openapi-fetch")}/api.d.ts`,
   "hey-api": `openapi-ts --input ${document} --output ${generated("hey-api")} --silent`,
-  "openapi-typescript-codegen": `openapi --input ${document} --output ${
+  // By its file, because Redocly has a program of the same name.
+  "openapi-typescript-codegen": `node ${codegen} --input ${document} --output ${
     generated("openapi-typescript-codegen")
   } --useOptions --useUnionTypes`,
   "openapi-zod-client": `openapi-zod-client ${document} --output ${generated("openapi-zod-client")}/api.ts`,
