@@ -70,7 +70,7 @@ export const observe = Effect.fnUntraced(function*(scene: RaceScene, results: Re
       identities: contact.identities.map(({ display_name, external_id, marketing_opt_out_at }) => [
         shownId(external_id),
         display_name,
-        marketing_opt_out_at
+        marketing_opt_out_at !== null
       ])
     }))),
     threads: byText(threads),

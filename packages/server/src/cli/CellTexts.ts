@@ -13,7 +13,7 @@ export const plainText = (written: string): string => {
     case 61: { // =
       const text = /^=("+)([^]*)\1$/.exec(cell)?.[2]
       if (text !== undefined) return text.replaceAll("\"\"", "\"").trim()
-      return /^=\+?[0-9]/.test(cell) ? cell.slice(1) : cell
+      return /^=\+[0-9]/.test(cell) ? cell.slice(1) : cell
     }
     default:
       return cell
