@@ -44,7 +44,9 @@ export const Contact = Schemas.closedObject({
       channel_type: plain,
       external_id: text,
       display_name: textOrNull,
-      username: textOrNull
+      username: textOrNull,
+      marketing_opt_out_at: plainOrNull,
+      marketing_opt_in_at: plainOrNull
     })
   },
   tags: { type: "array", items: Schemas.closedObject({ id: plain, name: text, color: plain }) },

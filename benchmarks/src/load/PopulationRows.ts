@@ -88,7 +88,8 @@ const contacts = [
      ),
      jsonb_build_array(jsonb_build_object(
        'id', ${idOf("identity", "n")}, 'channel_type', 'phone_messaging', 'external_id', phone,
-       'display_name', first_name || ' ' || last_name, 'username', NULL
+       'display_name', first_name || ' ' || last_name, 'username', NULL,
+       'marketing_opt_out_at', NULL, 'marketing_opt_in_at', NULL
      )),
      (SELECT jsonb_agg(jsonb_build_object(
         'id', ${idOf("tag", "tag + 30 * (organization - 1)")},
