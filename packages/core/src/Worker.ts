@@ -3,6 +3,7 @@ import { Context, DateTime, Duration, Effect, FiberSet, Layer, Random } from "ef
 import * as Housekeeping from "./Housekeeping.ts"
 import { Ids, type OrganizationId } from "./kernel/Ids.ts"
 import { logAndPause, pollPause } from "./kernel/Loops.ts"
+import { Turns } from "./kernel/Turns.ts"
 import { Dispatch } from "./messaging/outbound/Dispatch.ts"
 import { WebhookDeliveryStore } from "./webhooks/WebhookDeliveries.ts"
 import { WebhookDispatch } from "./webhooks/WebhookDispatch.ts"
@@ -15,8 +16,8 @@ import { type Claim, type ClaimedWork, LeaseTime, WorkKind, WorkQueue, WorkSigna
 /**
  * The maximum number of items of a kind that one worker executes at once.
  *
- * It executes at most as many items of one organization as there are free slots. So a single organization gets half of the
- * slots, two get a third each, and some are always free for another.
+ * A claim takes items of one organization until it holds as many as are free. So a single organization gets half of them, two
+ * get a third each, and some are always free for another.
  */
 export const in_progress_max = 256
 /** The maximum number of items of one claim. */
@@ -39,28 +40,17 @@ interface InProgress {
   readonly items: FiberSet.FiberSet<void>
   /** Starts an item. */
   readonly run: (item: Effect.Effect<void>) => void
-  /** How many items of each organization there are. */
-  readonly leased: Map<OrganizationId, number>
+  /** What each organization holds. A claim takes no more items than are free, so that all of them begin at once. */
+  readonly turns: Turns<OrganizationId>
 }
 
 const makeInProgress = Effect.fnUntraced(function*(kind: WorkKind) {
   const items = yield* FiberSet.make<void>()
   // Items run in the context that is captured here, not in that of the fiber that starts them.
   const run = yield* FiberSet.runtime(items)<never>()
-  const inProgress: InProgress = { kind, items, run, leased: new Map() }
+  const inProgress: InProgress = { kind, items, run, turns: new Turns({ places: in_progress_max }) }
   return inProgress
 })
-
-/** Counts an item of an organization until it has ended. */
-const counted = (leased: InProgress["leased"], { organization_id }: ClaimedWork, item: Effect.Effect<void>) => {
-  const add = (change: 1 | -1) => {
-    const count = (leased.get(organization_id) ?? 0) + change
-    if (count === 0) leased.delete(organization_id)
-    else leased.set(organization_id, count)
-  }
-  add(1)
-  return Effect.ensuring(item, Effect.sync(() => add(-1)))
-}
 
 /** Makes the functions that claim the items of each kind, each item with the operation that executes it. */
 const makeClaims = Effect.gen(function*() {
@@ -103,7 +93,7 @@ const makeClaim = Effect.gen(function*() {
   return Effect.fnUntraced(function*(
     kind: WorkKind,
     limit: number,
-    fairness: Pick<Claim, "leased" | "organization_max"> = {}
+    fairness: Pick<Claim, "free" | "leased"> = {}
   ) {
     const now = yield* DateTime.now
     const lease_until = DateTime.addDuration(now, lease)
@@ -125,17 +115,17 @@ const makeLoop = Effect.fnUntraced(function*(
   })
 
   /** Claims as many items of a kind as the limits allow, starts them, and returns whether more may be due. */
-  const fill = Effect.fnUntraced(function*({ leased, items, kind, run }: InProgress) {
+  const fill = Effect.fnUntraced(function*({ kind, run, turns }: InProgress) {
     if (!(yield* canary.isReadable)) return false
-    const free = in_progress_max - (yield* FiberSet.size(items))
+    const { free, held } = turns
     if (free <= 0) return false
     const limit = Math.min(free, batch_max)
     // Uninterruptible: a claimed item that is not started would be blocked until its lease ends.
     return yield* Effect.uninterruptible(Effect.gen(function*() {
       // Without a span: the loop claims four times a second.
-      const claimed = yield* Effect.withTracerEnabled(claim(kind, limit, { leased, organization_max: free }), false)
+      const claimed = yield* Effect.withTracerEnabled(claim(kind, limit, { free, leased: held }), false)
       for (const item of claimed) {
-        run(Effect.ensuring(counted(leased, item.claimed, perform(item)), signal.notify(kind)))
+        run(Effect.ensuring(turns.run(item.claimed.organization_id, perform(item)), signal.notify(kind)))
       }
       return claimed.length === limit
     }))

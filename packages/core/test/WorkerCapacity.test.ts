@@ -50,14 +50,15 @@ it.effect("sends while the maximum of deliveries waits for endpoints that do not
     const ours = yield* queued
     const endpoints = yield* ScriptedEndpoints
     const provider = yield* ScriptedProvider
+    const endpoints_at_once = 40
     const [full, called] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
     const waiting = yield* Ref.make(0)
     const hang = Effect.gen(function*() {
       const count = yield* Ref.updateAndGet(waiting, (count) => count + 1)
-      if (count === organization_max) yield* Deferred.succeed(full, undefined)
+      if (count === 3 * endpoints_at_once) yield* Deferred.succeed(full, undefined)
       return yield* Effect.never
     })
-    for (let index = 0; index < 40; index++) {
+    for (let index = 0; index < endpoints_at_once; index++) {
       const url = `https://shop-${index}.example/webhook`
       yield* endpoints.respond(url, () => hang)
       yield* subscribe(ours, url)
@@ -70,7 +71,7 @@ it.effect("sends while the maximum of deliveries waits for endpoints that do not
     )
     yield* ours.start("+4915112345678")
     yield* Deferred.await(called)
-    assert.strictEqual(yield* Ref.get(waiting), organization_max)
+    assert.isAtMost(yield* Ref.get(waiting), organization_max)
   }).pipe(Effect.scoped, Effect.provide(world)))
 
 it.effect("delivers within 5 s while a hundred webhooks of another organization respond after 14 s", () =>
@@ -177,15 +178,15 @@ it.effect("makes no attempt to a host for a webhook that was disabled, or moved,
     yield* raise(ours, 16)
     yield* background
     yield* TestClock.adjust("1 seconds")
-    // Of the 48 attempts, 16 wait.
-    yield* Queue.takeN(begun, 32)
+    // Of the 48 attempts, 24 wait: a webhook has 8 of the 32 places of its organization.
+    yield* Queue.takeN(begun, 24)
     const count = Effect.map(Effect.forEach(urls, endpoints.posted), (posted) => posted.flat().length)
     for (const [index, { id }] of webhooks.entries()) {
       const url = "https://shop.example/webhook"
       yield* ours.as(index === 0 ? Effect.asVoid(update(id, UpdateWebhook.make({ url }))) : Effect.asVoid(disable(id)))
     }
     for (let second = 0; second < 60; second++) yield* pass("1 seconds")
-    assert.strictEqual(yield* count, 32)
+    assert.strictEqual(yield* count, 24)
   }).pipe(Effect.scoped, Effect.provide(world)))
 
 it.effect("posts 16 events to a webhook at a time, and each next one once another has ended", () =>
@@ -212,3 +213,42 @@ it.effect("posts 16 events to a webhook at a time, and each next one once anothe
     yield* Deferred.await(done)
     assert.strictEqual(yield* Ref.get(most), 16)
   }).pipe(Effect.scoped, Effect.provide(world)))
+
+for (
+  const { name, hostOf } of [
+    { name: "at one host", hostOf: () => "flows.example" },
+    { name: "at thirty hosts", hostOf: (index: number) => `flows-${index}.example` }
+  ]
+) {
+  for (const hanging of [3, 30]) {
+    it.effect(
+      `${hanging} endpoints of an organization that hang ${name} do not delay its other one`,
+      () =>
+        Effect.gen(function*() {
+          const ours = yield* queued
+          const endpoints = yield* ScriptedEndpoints
+          for (let index = 0; index < hanging; index++) {
+            const url = `https://${hostOf(index)}/hangs/${index}`
+            yield* endpoints.respond(url, () => Effect.never)
+            yield* subscribe(ours, url)
+          }
+          yield* raise(ours, 50)
+          yield* background
+          // Most attempts of the endpoints that hang are in progress, and the rest waits.
+          yield* pass("5 seconds")
+          const url = `https://${hostOf(0)}/healthy`
+          const arrivals = yield* arrivalsAt(url)
+          yield* subscribe(ours, url)
+          for (let times = 0; times < 3; times++) {
+            yield* raise(ours, 50)
+            for (let steps = 0; steps < 20; steps++) yield* pass("100 millis")
+            // At least 95 % of them within two seconds.
+            assert.isAtLeast(yield* Queue.size(arrivals), 48)
+            yield* pass("1 second")
+            yield* Queue.takeN(arrivals, 50)
+          }
+        }).pipe(Effect.scoped, Effect.provide(world)),
+      30_000
+    )
+  }
+}

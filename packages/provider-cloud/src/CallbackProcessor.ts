@@ -9,8 +9,8 @@ import { CallbackInbox, type ClaimedCallback } from "@messaging-crm/core/Callbac
 import { Inbound, type ProviderEvent } from "@messaging-crm/core/Inbound"
 import { FileUnavailable } from "@messaging-crm/core/Media"
 import { inOrderByPerson, order_wait_max, subjectsOf } from "@messaging-crm/core/ProviderEventOrder"
-import * as Slots from "@messaging-crm/core/Slots"
 import { traced } from "@messaging-crm/core/Traces"
+import { Turns } from "@messaging-crm/core/Turns"
 import { Context, DateTime, Duration, Effect, Exit, Layer, Option } from "effect"
 import { groupByAccount, parse, type Parsed, type ParsedEvent } from "./Callback.ts"
 import { ignored } from "./Callback/Entry.ts"
@@ -69,7 +69,7 @@ const makeProcessEvents = Effect.gen(function*() {
   const inbound = yield* Inbound
   const profiles = yield* Profiles
   const storeWithFile = yield* makeStoreWithFile
-  const downloads = Slots.make<string>(files_max)
+  const downloads = new Turns<string>({ places: files_max, share: "half" })
 
   /** Starts a lookup of the sender's names. The message does not wait for it. */
   const lookUpNames = (account: CloudAccount, event: ProviderEvent) => {
@@ -88,7 +88,7 @@ const makeProcessEvents = Effect.gen(function*() {
   const store = (event: ProviderEvent, callback: ReceivedCallback) =>
     hasFile(event)
       ? Effect.flatMap(
-        downloads.withSlot(event.channel_id, turn_wait_max, storeWithFile(event, callback)),
+        downloads.runWithin(event.channel_id, turn_wait_max, storeWithFile(event, callback)),
         Option.match({ onNone: () => new FileUnavailable(), onSome: () => Effect.void })
       )
       : inbound.receive(event, callback.id)

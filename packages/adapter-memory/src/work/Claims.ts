@@ -37,7 +37,7 @@ const readyOf = (lane: Lane, now: Timestamp): ReadonlyArray<Ready> => {
 /** Returns the items of a kind that a claim gets: organizations take turns, and so do the lanes of each. */
 const claimableItems = (
   { lanes }: Queue,
-  { leased, kind, limit, now, organization_max = limit }: Claim
+  { leased, kind, limit, now, free = Infinity }: Claim
 ): ReadonlyArray<Item> => {
   const byWait = (a: Ready, b: Ready): number => DateTime.Order(a.waiting_since, b.waiting_since)
   const lanesOfKind = Array.from(HashMap.values(lanes)).filter((lane) => lane.kind === kind)
@@ -45,9 +45,12 @@ const claimableItems = (
     .flatMap(([organization_id, lanesOfOrganization]) =>
       lanesOfOrganization.flatMap((lane) => readyOf(lane, now))
         .toSorted((a, b) => a.lane_turn - b.lane_turn || byWait(a, b))
-        .map((ready, index) => ({ ...ready, organization_turn: (leased?.get(organization_id) ?? 0) + index }))
+        .map((ready, index) => {
+          const held = leased?.get(organization_id) ?? 0
+          return { ...ready, organization_turn: held + index, share: Math.ceil((free + held) / 2) }
+        })
     )
-    .filter(({ organization_turn }) => organization_turn < organization_max)
+    .filter(({ lane_turn, organization_turn, share }) => lane_turn < share - organization_turn)
     .toSorted((a, b) => a.organization_turn - b.organization_turn || byWait(a, b))
     .slice(0, limit)
     .map(({ item }) => item)

@@ -81,15 +81,18 @@ const backlogs = rows(Schema.Struct({
   oldest_due_at: OptionalAt
 }))
 
+/** Stands for no limit. */
+const unlimited = 1_000_000
+
 /** The call of the function that claims items and returns their rows. */
 export const claimWork = (
   sql: SqlClient.SqlClient,
-  { leased = new Map(), kind, lease_until, limit, now, organization_max = limit, token }: Claim
+  { free = unlimited, leased = new Map(), kind, lease_until, limit, now, token }: Claim
 ): Statement.Fragment =>
   sql`
     claim_work(
       ${kind}, ${limit}, ${date(now)}, ${date(lease_until)}, ${token},
-      ${Array.from(leased.keys())}::uuid[], ${Array.from(leased.values())}::integer[], ${organization_max}
+      ${Array.from(leased.keys())}::uuid[], ${Array.from(leased.values())}::integer[], ${free}
     )
   `
 

@@ -4,12 +4,12 @@
  * Nothing is written here. `WebhookOutcome.ts` decides what the outcome changes.
  */
 import { Context, DateTime, Duration, Effect, Layer, Metric, Option, RcMap, Result, Schema } from "effect"
-import type { EventId, OrganizationId } from "../kernel/Ids.ts"
+import type { EventId, OrganizationId, WebhookId } from "../kernel/Ids.ts"
 import { delivery_attempts } from "../kernel/Metrics.ts"
 import { makeOpenOnce, SecretUnreadable } from "../kernel/Secrets.ts"
-import * as Slots from "../kernel/Slots.ts"
 import { toStorable } from "../kernel/Text.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
+import { Turns } from "../kernel/Turns.ts"
 import type { WebhookRow } from "./Webhook.ts"
 import { WebhookStore } from "./Webhooks.ts"
 import { secretContext, validAt } from "./WebhookSecrets.ts"
@@ -62,20 +62,20 @@ export class HostBusy extends Schema.TaggedError<HostBusy>()("HostBusy", {}) {}
 const attempt_time_max = Duration.seconds(25)
 
 /**
- * The maximum number of concurrent attempts of a process to one host, and how long a further attempt waits for a slot.
+ * The maximum number of concurrent attempts of a process to one host, and how long a further attempt waits for its turn.
  *
- * A host can be a third party's, and webhooks of several organizations can have the same host: one organization gets at
- * most half of the slots, and one webhook at most a quarter (the cap of its lane).
+ * A host can be a third party's, such as one workflow provider, and webhooks of several organizations can have the same
+ * host. One organization gets at most half of the places, and one webhook at most half of those of its organization.
  */
 const [host_attempts_max, host_wait_max] = [64, Duration.seconds(20)]
 
 /** The longest wait after which an attempt does not check whether its webhook has changed. */
 const unchecked_wait_max = Duration.seconds(1)
 
-/** The longest time of a post: until there is a slot of its host, and then of its attempt. */
+/** The longest time of a post: until it has its turn at its host, and then of its attempt. */
 export const post_time_max = Duration.sum(host_wait_max, attempt_time_max)
 
-/** Returns whether an attempt that has waited for a slot is still one that the webhook would get now. */
+/** Returns whether an attempt that has waited for its turn is still one that the webhook would get now. */
 const isCurrent = ({ webhook }: Posting, found: Option.Option<WebhookRow>): boolean =>
   Option.exists(
     found,
@@ -118,7 +118,12 @@ const makePost = Effect.gen(function*() {
   const transport = yield* WebhookTransport
   const webhooks = yield* WebhookStore
   const hosts = yield* RcMap.make({
-    lookup: (_host: string) => Effect.sync(() => Slots.make<OrganizationId>(host_attempts_max))
+    lookup: (_host: string) =>
+      Effect.sync(() => new Turns<OrganizationId>({ places: host_attempts_max, share: "half" }))
+  })
+  const organizations = yield* RcMap.make({
+    lookup: (_hostOfOrganization: string) =>
+      Effect.sync(() => new Turns<WebhookId>({ places: host_attempts_max / 2, share: "half" }))
   })
 
   const postNow = Effect.fnUntraced(function*({ body, event_id, organization_id, webhook }: Posting) {
@@ -160,10 +165,13 @@ const makePost = Effect.gen(function*() {
   return Effect.fnUntraced(function*(posting: Posting) {
     // With a period at its end, a name is that of the same host.
     const host = new URL(posting.webhook.url).hostname.replace(/\.$/, "")
-    const { withSlot } = yield* RcMap.get(hosts, host)
+    const { organization_id, webhook } = posting
+    const ofHost = yield* RcMap.get(hosts, host)
+    const ofOrganization = yield* RcMap.get(organizations, `${host} ${organization_id}`)
     const asked_at = yield* DateTime.now
-    const posted = yield* withSlot(posting.organization_id, host_wait_max, postCurrent(posting, asked_at))
-    return yield* Effect.mapError(Effect.fromOption(posted), () => new HostBusy())
+    const turn = Effect.andThen(ofOrganization.acquire(webhook.id), ofHost.acquire(organization_id))
+    if (Option.isNone(yield* Effect.timeoutOption(turn, host_wait_max))) return yield* new HostBusy()
+    return yield* postCurrent(posting, asked_at)
   }, Effect.scoped)
 })
 

@@ -81,8 +81,8 @@ export interface Claim {
   readonly token: string
   /** How many items of each organization the caller has claimed already. Default: none. */
   readonly leased?: ReadonlyMap<OrganizationId, number>
-  /** How many items of one organization the caller can have claimed, with those of this claim. Default: `limit`. */
-  readonly organization_max?: number
+  /** How many more items the caller can hold at once. Default: no limit. */
+  readonly free?: number
 }
 
 // ---------------------------------------------------------------- port
@@ -92,8 +92,9 @@ export interface Claim {
  *
  * **Contract** (checked by `conformance/Ports/WorkQueue.ts`)
  *
- * - `claim` returns at most `limit` due items of a kind, and stops at an organization once
- *   the caller holds `organization_max` of its items. Of each lane it claims
+ * - `claim` returns at most `limit` due items of a kind. An organization gets another one only while at least as many
+ *   are `free` as the caller holds of it, and a lane only while the organization can get at least as many as the lane
+ *   has: so some are free for other organizations and lanes. Of each lane it claims
  *   no more than the cap allows, counting the items already claimed. Of a fifo lane
  *   it claims only the first item, and nothing while that one is claimed or not
  *   due. It returns no items only if none can be claimed, or if concurrent

@@ -6,7 +6,7 @@ import { afterNoon, type It } from "../../Fixtures.ts"
 import { claim, enqueue, newWork, refs, start, throttle } from "./QueueScene.ts"
 
 const caps = (it: It) => {
-  it.effect("claims of an organization at most the given maximum, and returns the cap of each lane", () =>
+  it.effect("claims of an organization half of what is free with what it holds, and returns the cap of each lane", () =>
     Effect.gen(function*() {
       const { lane, ours, queue } = yield* start
       const theirs = yield* Fixtures.organization
@@ -19,18 +19,18 @@ const caps = (it: It) => {
         ))
       const other = yield* newWork(yield* Fixtures.uuid, kind)
       yield* enqueue(theirs, other, afterNoon(1))
-      const claimWith = Effect.fnUntraced(function*(leased: number, organization_max: number, limit = 100) {
+      const claimWith = Effect.fnUntraced(function*(leased: number, free: number, limit = 100) {
         const options = { kind, limit, now: afterNoon(1), lease_until: afterNoon(60), token: yield* Fixtures.uuid }
-        return yield* queue.claim({ ...options, leased: new Map([[ours, leased]]), organization_max })
+        return yield* queue.claim({ ...options, leased: new Map([[ours, leased]]), free })
       })
       assert.deepStrictEqual(refs(yield* claimWith(5, 5, 1)), [other.ref])
       assert.deepStrictEqual(yield* claimWith(6, 5), [])
-      const first = yield* claimWith(2, 8)
+      const first = yield* claimWith(2, 17)
       assert.lengthOf(first, 6)
       assert.deepStrictEqual(lanes.map((id) => first.filter((item) => item.lane === id).length), [2, 2, 2])
       assert.deepStrictEqual(Array.from(new Set(first.map(({ lane_cap }) => lane_cap))), [16])
       yield* throttle(ours, { kind, lane, until: null, cap: 3 })
-      const second = yield* claimWith(0, 100)
+      const second = yield* claimWith(0, 1000)
       assert.deepStrictEqual(second.filter((item) => item.lane === lane).map(({ lane_cap }) => lane_cap), [3])
       assert.lengthOf(second, 1 + 6 + 6)
     }))
@@ -55,7 +55,7 @@ const organizations = (it: It) => {
       }
       const claimWith = Effect.fnUntraced(function*(leased: ReadonlyMap<typeof ours, number>) {
         const options = { kind: "send" as const, limit: 6, now: afterNoon(5), lease_until: afterNoon(60) }
-        const claimed = yield* queue.claim({ ...options, token: yield* Fixtures.uuid, leased, organization_max: 50 })
+        const claimed = yield* queue.claim({ ...options, token: yield* Fixtures.uuid, leased, free: 50 })
         yield* Effect.forEach(claimed, Fixtures.releaseWork)
         return [ours, theirs, third].map((id) => claimed.filter((item) => item.organization_id === id).length)
       })

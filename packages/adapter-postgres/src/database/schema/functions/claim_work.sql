@@ -4,7 +4,7 @@
 -- a statement's snapshot is older than the locks that it waits for, so the items are read after their lanes are locked.
 --
 -- It claims at most `most` items of the kind `wanted`, with the token `claim`. `holders` are the organizations of which the
--- caller holds items, `held` how many, and `organization_most` how many items of one organization it may hold.
+-- caller holds items, `held` how many, and `organization_most` how many more it can hold, if all were of one organization.
 -- `lane_cap` is the lane's `allowed`, not its `cap`.
 --
 -- The plans must not depend on table sizes: the queue may be empty when they are made, and long a second later. The

@@ -45,7 +45,7 @@ BEGIN
       FROM work_lanes
       WHERE kind = wanted AND organization_id = organization.id AND next_due <= at AND next_due < 'infinity'
       ORDER BY next_due
-      LIMIT greatest(0, least(most * 4, organization_most - coalesce(holder.items, 0)))
+      LIMIT greatest(0, least(most * 4, (organization_most - coalesce(holder.items, 0) + 1) / 2))
     ) lane
     ORDER BY turn, next_due
     LIMIT most * 4
