@@ -27,8 +27,8 @@ import * as Tracing from "./middleware/Tracing.ts"
 import * as SharedResult from "./SharedResult.ts"
 import * as StaticResponse from "./StaticResponse.ts"
 
+export { RequestsAtOnce } from "./middleware/Authentication.ts"
 export { TrustedProxies } from "./middleware/ClientAddress.ts"
-export { RequestsAtOnce } from "./middleware/ConcurrencyLimiter.ts"
 export { ReadDeadline } from "./middleware/ReadDeadline.ts"
 export { LogPaths } from "./middleware/RequestLog.ts"
 

@@ -13,6 +13,8 @@ interface Item {
 }
 
 const groups = {
+  ownerOf: () => "ours",
+  weightOf: ({ rows }: Item) => 1 + rows.length,
   groupOf: ({ group }: Item) => group,
   exclusiveKeysOf: ({ rows }: Item) => rows,
   sharedKeysOf: ({ lanes }: Item) => lanes
@@ -103,6 +105,8 @@ it.effect("requests of one turn share a batch, and requests made meanwhile share
     const ask = Batcher.make<string, string, never>({
       concurrency: 1,
       size: 9,
+      ownerOf: () => "ours",
+      weightOf: () => 1,
       groupOf: () => "any",
       exclusiveKeysOf: () => [],
       sharedKeysOf: () => [],
@@ -128,6 +132,8 @@ it.effect("requests of one turn share a batch, and requests made meanwhile share
 const failing = (options: { readonly size: number; readonly groupOf: (item: string) => string }) =>
   Batcher.make<string, string, never>({
     concurrency: 1,
+    ownerOf: () => "ours",
+    weightOf: () => 1,
     exclusiveKeysOf: () => [],
     sharedKeysOf: () => [],
     runSingle: (item) => item === "bad" ? Effect.die("bad") : Effect.succeed(item),
@@ -153,4 +159,28 @@ it.effect("a defect is that of the items of its batch, and of no other", () =>
       Exit.die("bad together"),
       Exit.succeed("c")
     ])
+  }))
+
+it.effect("an owner that requests later goes before the rest of one that has requested much", () =>
+  Effect.gen(function*() {
+    const begun: Array<string> = []
+    const gate = yield* Deferred.make<void>()
+    const run = (item: string) =>
+      Effect.andThen(Effect.sync(() => begun.push(item)), Effect.as(Deferred.await(gate), item))
+    const ask = Batcher.make<string, string, never>({
+      concurrency: 1,
+      size: 1,
+      ownerOf: (item) => item.slice(0, 4),
+      weightOf: (item) => item.startsWith("many") ? 10 : 1,
+      groupOf: () => null,
+      exclusiveKeysOf: () => [],
+      sharedKeysOf: () => [],
+      runSingle: run,
+      runAsOne: () => Effect.succeed(null)
+    })
+    const items = ["many 1", "many 2", "many 3", "few- 1", "few- 2"]
+    const fibers = yield* Effect.forEach(items, (item) => Effect.forkChild(ask(item), { startImmediately: true }))
+    yield* Deferred.succeed(gate, undefined)
+    yield* Effect.forEach(fibers, Fiber.join)
+    assert.deepStrictEqual(begun, ["many 1", "few- 1", "few- 2", "many 2", "many 3"])
   }))

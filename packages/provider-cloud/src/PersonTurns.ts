@@ -3,7 +3,8 @@
  *
  * A claim of the inbox can contain several callbacks of one person. If one of them has to be retried, so have the later ones.
  */
-import { Duration, Effect, Exit, RcMap, Semaphore } from "effect"
+import { Turns } from "@messaging-crm/core/Turns"
+import { Duration, Effect, Exit } from "effect"
 
 /** How long a failure concerns the callbacks that begin after it: those of the same claim. It is retried later than that. */
 const failure_time = Duration.millis(500)
@@ -18,7 +19,7 @@ interface Failure {
  */
 export const make = Effect.fnUntraced(function*(wait_max: Duration.Duration) {
   const scope = yield* Effect.scope
-  const semaphores = yield* RcMap.make({ lookup: (_about: string) => Semaphore.make(1) })
+  const turns = new Turns<string>({ places: Infinity, share: 1 })
   /** The failures of people and messages, each with everything that the callback was about. */
   const failures = new Map<string, Failure>()
 
@@ -43,9 +44,7 @@ export const make = Effect.fnUntraced(function*(wait_max: Duration.Duration) {
     effect: Effect.Effect<Exit.Exit<void, E>>,
     notRun: Exit.Exit<void, E>
   ): Effect.Effect<Exit.Exit<void, E>> =>
-    Effect.scoped(Effect.gen(function*() {
-      // In one order, so that two callbacks about the same people do not wait for each other.
-      const own = yield* Effect.forEach(about.toSorted(), (each) => RcMap.get(semaphores, each))
+    Effect.gen(function*() {
       let hasStarted = false
       const run = Effect.suspend(() => {
         hasStarted = true
@@ -55,9 +54,10 @@ export const make = Effect.fnUntraced(function*(wait_max: Duration.Duration) {
         Effect.sleep(wait_max),
         Effect.suspend(() => hasStarted ? Effect.never : Effect.succeed(notRun))
       )
-      const inTurn = own.reduceRight((inner, semaphore) => semaphore.withPermit(inner), run)
+      // In one order, so that two callbacks about the same people do not wait for each other.
+      const inTurn = about.toSorted().reduceRight((inner, each) => turns.run(each, inner), run)
       const exit = yield* Effect.raceFirst(inTurn, tooLate)
       if (Exit.isFailure(exit)) yield* recordFailure(about)
       return exit
-    }))
+    })
 })

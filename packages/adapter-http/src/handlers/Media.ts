@@ -1,11 +1,11 @@
 import type { OrganizationId } from "@messaging-crm/core/Ids"
 import { limits } from "@messaging-crm/core/Limits"
 import { Media, type MediaFile, type OpenedFile } from "@messaging-crm/core/Media"
+import { Turns } from "@messaging-crm/core/Turns"
 import { Clock, Context, Duration, Effect, Option, Stream } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import * as Errors from "../api/Errors.ts"
 import * as Texts from "../api/ErrorTexts.ts"
-import * as ConcurrencyLimiter from "../middleware/ConcurrencyLimiter.ts"
 import { addResponseHeaders } from "../middleware/Headers.ts"
 import { contentDisposition, contentType, rangeOf } from "./FileHeaders.ts"
 
@@ -63,13 +63,12 @@ const overloaded = Errors.respondWith(Texts.tooManyDownloads, { status: 503, hea
 export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
   const media = yield* Media
   const { of_all, of_one } = yield* DownloadsAtOnce
-  const limiter = ConcurrencyLimiter.make<OrganizationId>(of_one)
-  const limiterOfAll = ConcurrencyLimiter.make(of_all)
+  const turns = new Turns<OrganizationId>({ places: of_all, share: of_one })
 
-  /** Takes a slot until the response is sent. A link has no key, so the slots are those of its organization. */
+  /** Takes a turn until the response is sent. A link has no key, so the turns are those of organizations. */
   const download = Effect.fnUntraced(function*(opened: OpenedFile, plan: Plan) {
-    const slots = Effect.andThen(limiter.acquire(opened.organization_id), limiterOfAll.acquire("all"))
-    if (Option.isNone(yield* Effect.timeoutOption(slots, yield* DownloadWait))) return yield* overloaded
+    const turn = turns.acquire(opened.organization_id)
+    if (Option.isNone(yield* Effect.timeoutOption(turn, yield* DownloadWait))) return yield* overloaded
     const { end, headers, start, status } = plan
     const contentLength = end - start
     return HttpServerResponse.stream(yield* bytesOf(opened, plan), { status, headers, contentLength })

@@ -4,6 +4,7 @@ import { DefaultCountry } from "@messaging-crm/core/Countries"
 import type { ApiKeyId } from "@messaging-crm/core/Ids"
 import { limits } from "@messaging-crm/core/Limits"
 import { authorize } from "@messaging-crm/core/Operations"
+import { Turns } from "@messaging-crm/core/Turns"
 import { Context, Effect, Layer } from "effect"
 import * as ErrorMapping from "../api/ErrorMapping.ts"
 import * as Errors from "../api/Errors.ts"
@@ -11,9 +12,16 @@ import * as Texts from "../api/ErrorTexts.ts"
 import { Authentication, Runs } from "../api/Pipeline.ts"
 import { identify } from "./Caller.ts"
 import { clientAddress } from "./ClientAddress.ts"
-import * as ConcurrencyLimiter from "./ConcurrencyLimiter.ts"
 import { addResponseHeaders } from "./Headers.ts"
-import * as UnknownKeyLimiter from "./UnknownKeyLimiter.ts"
+import * as UnknownKeys from "./UnknownKeys.ts"
+
+/** The maximum number of concurrent requests of a key in a process. A reference, so that an operator can change it. */
+export const RequestsAtOnce = Context.Reference<number>(
+  "@messaging-crm/adapter-http/middleware/Authentication/RequestsAtOnce",
+  {
+    defaultValue: () => limits.requests_at_once
+  }
+)
 
 /** Adds how much of the window is left to the response, in the usual headers and in those of the IETF draft. */
 const addQuotaHeaders = ({ limit, remaining, reset_seconds, seconds_left }: Quota) =>
@@ -41,21 +49,21 @@ export const layer = Layer.effect(
   Authentication,
   Effect.gen(function*() {
     const apiKeys = yield* ApiKeys
-    const limiter = ConcurrencyLimiter.make<ApiKeyId>(yield* ConcurrencyLimiter.RequestsAtOnce)
-    const limitUnknownKeys = UnknownKeyLimiter.make(limits.unknown_keys_at_once)
+    const turns = new Turns<ApiKeyId>({ places: Infinity, share: yield* RequestsAtOnce })
+    const lookUp = UnknownKeys.make(limits.unknown_keys_at_once)
 
     return Authentication.of({
       bearer: Effect.fnUntraced(function*(httpEffect, { credential, endpoint }) {
         const lookedUp = Effect.flatMap(
           apiKeys.digest(credential),
-          (digest) => limitUnknownKeys({ digest, address: clientAddress }, apiKeys.authenticate(digest))
+          (digest) => lookUp({ digest, address: clientAddress }, apiKeys.authenticate(digest))
         )
         const { actor, default_country, key_id, quota } = yield* Effect.catch(lookedUp, reject)
         yield* identify(actor)
         yield* addQuotaHeaders(quota)
         const authorized = authorize(Context.getUnsafe(endpoint.annotations, Runs)).pipe(
           Effect.catch(ErrorMapping.insufficientScope),
-          Effect.andThen(limiter.run(key_id, httpEffect))
+          Effect.andThen(turns.run(key_id, httpEffect))
         )
         return yield* authorized.pipe(
           Effect.provideService(CurrentActor, actor),

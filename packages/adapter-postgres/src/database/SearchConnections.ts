@@ -1,6 +1,7 @@
 /** The connections for searches, which organizations use in turns. */
 import type { OrganizationId } from "@messaging-crm/core/Ids"
-import { Context, Deferred, Duration, Effect, Fiber, Option, PartitionedSemaphore } from "effect"
+import { Turns } from "@messaging-crm/core/Turns"
+import { Context, Deferred, Duration, Effect, Fiber, Option } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 
 /**
@@ -32,7 +33,7 @@ export const makeSearch = Effect.fnUntraced(function*<E>(own: SqlClient.SqlClien
   const runOwn = <A>(search: Search<A>): Effect.Effect<A> => Effect.orDie(search(own, Effect.void))
   if (Option.isNone(connections)) return <A>(_: OrganizationId, search: Search<A>) => runOwn(search)
   const { sql, statements } = connections.value
-  const slots = PartitionedSemaphore.makeUnsafe<OrganizationId>({ permits: statements })
+  const turns = new Turns<OrganizationId>({ places: statements })
 
   /** A statement that was given up keeps its slot until it ends, because an interruption does not stop it. */
   const inSlot = <A>(search: Search<A>): Effect.Effect<A, E> =>
@@ -62,7 +63,7 @@ export const makeSearch = Effect.fnUntraced(function*<E>(own: SqlClient.SqlClien
 
     return Effect.uninterruptibleMask((restore) =>
       Effect.flatMap(
-        Effect.forkDetach(slots.withPermit(organization_id)(searching), { startImmediately: true }),
+        Effect.forkDetach(turns.run(organization_id, searching), { startImmediately: true }),
         (fiber) =>
           Effect.ensuring(restore(Effect.suspend(() => resultOf(fiber))), Effect.sync(() => fiber.interruptUnsafe()))
       )

@@ -9,7 +9,7 @@ import { CurrentWriteTime, type WriteTime } from "@messaging-crm/core/WriteTime"
 import { Array, Effect, Exit, Layer } from "effect"
 import type { SqlClient } from "effect/sql"
 import * as Batcher from "./BatchedCommit/Batcher.ts"
-import { exclusiveKeysOf, shapeOf, sharedKeysOf } from "./BatchedCommit/Compatibility.ts"
+import { countWrites, exclusiveKeysOf, shapeOf, sharedKeysOf } from "./BatchedCommit/Compatibility.ts"
 import { makeWith, rejected, type Rejection, runStatement } from "./Commit.ts"
 import type { CommitRequest, CommitRequests } from "./Commit/Part.ts"
 import { statementOf } from "./Commit/Statement.ts"
@@ -74,6 +74,8 @@ export const layer = Layer.effect(
     const commitInBatch = Batcher.make<TimedRequest, ReadonlyArray<EventId>, Rejection>({
       concurrency: statements_max,
       size: commits_max,
+      ownerOf: ({ organization_id }) => organization_id,
+      weightOf: ({ changes }) => countWrites(changes),
       groupOf: shapeOf,
       exclusiveKeysOf,
       sharedKeysOf,

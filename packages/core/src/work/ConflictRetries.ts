@@ -3,17 +3,15 @@
  *
  * Operations on the same row retry one after the other inside the process, because each of them would conflict again.
  */
-import { Context, Duration, Effect, Metric, Random, Schema, Semaphore } from "effect"
+import { Context, Duration, Effect, Metric, Random, Schema } from "effect"
 import { conflicts } from "../kernel/Metrics.ts"
+import { Turns } from "../kernel/Turns.ts"
 import type { Changes } from "./Changes.ts"
 import type { CommitFailure, Unconfirmed } from "./Commit.ts"
 import { CurrentWriteTime } from "./WriteTime.ts"
 
 /** The maximum number of attempts of one operation, about two seconds of conflicts. After that it fails. */
 const tries_max = 50
-
-/** The number of semaphores. Operations that had a conflict on the same row share one. */
-const stripes = 64
 
 /** The longest pause after a conflict. A reference, so that tests with a stopped clock can set it to zero. */
 export const ConflictBackoff = Context.Reference<Duration.Duration>(
@@ -38,19 +36,16 @@ export class ConcurrentChanges extends Schema.TaggedError<ConcurrentChanges>()("
 const backoff = (tries: number, longest: Duration.Duration, random: number): number =>
   Math.min(Duration.toMillis(longest), 2 * 1.5 ** (tries - 1)) * (0.5 + random)
 
-/** Returns the semaphore's index for the first row that the changes update or expect; null if they only insert rows. */
-const stripeOf = ({ expect = [], update = [] }: Changes): number | null => {
+/** Returns the key of the first row that the changes update or expect; null if they only insert rows. */
+const rowOf = ({ expect = [], update = [] }: Changes): string | null => {
   const [first] = [...update, ...expect]
-  if (first === undefined) return null
-  let hash = 0
-  for (const character of Object.values(first.key).join()) hash = (hash * 31 + character.charCodeAt(0)) | 0
-  return Math.abs(hash) % stripes
+  return first === undefined ? null : Object.values(first.key).join()
 }
 
 /** Makes the function that repeats a failed attempt until one is committed. All operations of a process share it. */
 export const make = Effect.gen(function*() {
   const longest = yield* ConflictBackoff
-  const semaphores = Array.from({ length: stripes }, () => Semaphore.makeUnsafe(1))
+  const turns = new Turns<string>({ places: Infinity, share: 1 })
 
   /**
    * Waits for the retries of other operations on the same row.
@@ -58,8 +53,8 @@ export const make = Effect.gen(function*() {
    * Changes that only insert rows do not wait: their retry finds the existing row.
    */
   const inTurn = <A, E, R>(changes: Changes, retries: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> => {
-    const semaphore = semaphores[stripeOf(changes) ?? -1]
-    return semaphore === undefined ? retries : Semaphore.withPermit(semaphore, retries)
+    const row = rowOf(changes)
+    return row === null ? retries : turns.run(row, retries)
   }
 
   /** Pauses after the given number of attempts. */

@@ -9,10 +9,13 @@
  *
  * A batch has a slot and its keys until it ends.
  */
+import { Order } from "@messaging-crm/core/Turns"
 import type { Array } from "effect"
 
-/** The group and keys of a request, as the batcher's `Options` describe them. */
+/** What a request waits for, as the batcher's `Options` describe it. */
 export interface AdmissibleRequest {
+  readonly owner: string
+  readonly weight: number
   readonly group: string | null
   readonly exclusive: ReadonlyArray<string>
   readonly shared: ReadonlyArray<string>
@@ -26,6 +29,12 @@ export interface Batch<R extends AdmissibleRequest> {
   /** Those keys with which further requests can join it. */
   readonly shared: Set<string>
   state: "collecting" | "together" | "apart"
+}
+
+/** A waiting request, with the position of its turn. */
+interface Waiting<R extends AdmissibleRequest> {
+  readonly request: R
+  readonly position: number
 }
 
 interface Options {
@@ -46,7 +55,9 @@ const lockKeys = <R extends AdmissibleRequest>({ locked, shared }: Batch<R>, req
 /** The waiting requests and the running batches. Each public method returns the batches that start because of it. */
 export class Admission<R extends AdmissibleRequest> {
   private readonly options: Options
-  private waiting: Array<R> = []
+  /** The waiting requests, in the order of their turns. */
+  private waiting: Array<Waiting<R>> = []
+  private readonly order = new Order<string>()
   private running: ReadonlyArray<Batch<R>> = []
 
   constructor(options: Options) {
@@ -55,7 +66,9 @@ export class Admission<R extends AdmissibleRequest> {
 
   /** Adds a waiting request. */
   add(request: R): ReadonlyArray<Batch<R>> {
-    this.waiting.push(request)
+    const position = this.order.positionOf(request.owner, request.weight)
+    const after = this.waiting.findLastIndex((other) => other.position <= position)
+    this.waiting.splice(after + 1, 0, { request, position })
     return this.canStart(request.group) ? this.startNext() : []
   }
 
@@ -92,14 +105,18 @@ export class Admission<R extends AdmissibleRequest> {
     return requests[0].group === group && requests.length < this.options.size
   }
 
-  /** Admits waiting requests in their order. None overtakes an earlier one with the same exclusive key. */
+  /** Admits waiting requests in the order of their turns. None overtakes an earlier one with the same exclusive key. */
   private admitWaiting(admits: (request: R, isFree: (key: string) => boolean) => boolean): void {
-    const left: Array<R> = []
+    const left: Array<Waiting<R>> = []
     const awaited = new Set<string>()
     const isFree = (key: string) => !awaited.has(key) && this.running.every(({ locked }) => !locked.has(key))
-    for (const request of this.waiting) {
-      if (admits(request, isFree)) continue
-      left.push(request)
+    for (const waiting of this.waiting) {
+      const { position, request } = waiting
+      if (admits(request, isFree)) {
+        this.order.serve(request.owner, position)
+        continue
+      }
+      left.push(waiting)
       for (const key of request.exclusive) awaited.add(key)
     }
     this.waiting = left

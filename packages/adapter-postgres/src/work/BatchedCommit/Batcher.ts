@@ -22,6 +22,10 @@ export interface Options<Item, A, E> {
   readonly concurrency: number
   /** The maximum number of items in a batch. */
   readonly size: number
+  /** Whose an item is. Waiting owners take turns by weight. */
+  readonly ownerOf: (item: Item) => string
+  /** How much an item takes of its owner's turn. */
+  readonly weightOf: (item: Item) => number
   /** Items of one group can share a batch. Null for an item that cannot share one. */
   readonly groupOf: (item: Item) => string | null
   /** Items with one of these keys in common run one after the other, in the order of the requests. */
@@ -84,6 +88,8 @@ export const make = <Item, A, E>(options: Options<Item, A, E>) => {
     Effect.uninterruptible(Effect.suspend(() => {
       const request: Request<Item, A, E> = {
         item,
+        owner: options.ownerOf(item),
+        weight: options.weightOf(item),
         group: options.groupOf(item),
         exclusive: options.exclusiveKeysOf(item),
         shared: options.sharedKeysOf(item),

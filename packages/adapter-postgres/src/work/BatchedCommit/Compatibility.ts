@@ -49,6 +49,13 @@ export const shapeOf = ({ changes, isSubscribed }: Pick<CommitRequest, "changes"
   return abandon.length > 0 ? null : [isSubscribed, ...shapesInOrder.map((shape) => shape(changes))].join("|")
 }
 
+/** Returns about how many rows changes write: how much of its organization's turn a commit takes. */
+export const countWrites = (
+  { abandon = [], enqueue = [], insert = [], raise = [], remove = [], update = [] }: Changes
+) =>
+  insert.reduce((rows, part) => rows + part.rows.length, 1 + abandon.length + enqueue.length) +
+  raise.length + remove.length + update.length
+
 /** Returns the keys of the rows that changes write. Commits with one in common neither share a statement nor run concurrently. */
 export const exclusiveKeysOf = ({ changes, organization_id }: CommitRequest): ReadonlyArray<string> => {
   const { response, remove = [], touch, update = [] } = changes

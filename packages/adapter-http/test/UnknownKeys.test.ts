@@ -1,14 +1,14 @@
 /** Tests of the limit for keys that a process does not recognize. */
 import { assert, it } from "@effect/vitest"
 import { Data, Deferred, Effect, Exit, Fiber } from "effect"
-import * as UnknownKeyLimiter from "../src/middleware/UnknownKeyLimiter.ts"
+import * as UnknownKeys from "../src/middleware/UnknownKeys.ts"
 
 class Unauthorized extends Data.TaggedError("Unauthorized") {}
 class RateLimited extends Data.TaggedError("RateLimited") {}
 
 it.live("are looked up a few at a time for each address; the others wait, but an accepted key does not", () =>
   Effect.gen(function*() {
-    const lookUp = UnknownKeyLimiter.make(2)
+    const lookUp = UnknownKeys.make(2)
     const gate = yield* Deferred.make<void>()
     const unknown = Effect.andThen(Deferred.await(gate), new Unauthorized())
     const found = Effect.succeed("found")
@@ -37,7 +37,7 @@ it.live("are looked up a few at a time for each address; the others wait, but an
 
 /** Returns whether a key waits for its turn while two lookups of its address are at work. */
 const scene = Effect.fnUntraced(function*(address: string | null) {
-  const lookUp = UnknownKeyLimiter.make(2)
+  const lookUp = UnknownKeys.make(2)
   const of = (digest: string, from = address) => ({ address: Effect.succeed(from), digest })
   const waits = (digest: string, from = address) =>
     Effect.gen(function*() {

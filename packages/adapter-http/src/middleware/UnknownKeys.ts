@@ -5,9 +5,9 @@
  * There is no limit per minute: behind a proxy that is not trusted, all clients have one address, and one that guesses
  * keys would lock out the others.
  */
+import { Turns } from "@messaging-crm/core/Turns"
 import { Effect } from "effect"
 import { networkOf } from "./ClientAddress.ts"
-import * as ConcurrencyLimiter from "./ConcurrencyLimiter.ts"
 
 /** The maximum number of accepted keys that are kept, by their digests. The oldest one is removed. */
 const known_max = 10_000
@@ -19,7 +19,7 @@ const known_max = 10_000
  */
 export const make = (at_once: number) => {
   const known = new Set<string>()
-  const limiter = ConcurrencyLimiter.make(at_once)
+  const turns = new Turns<string>({ places: Infinity, share: at_once })
 
   const add = (digest: string) => {
     known.add(digest)
@@ -42,6 +42,6 @@ export const make = (at_once: number) => {
     }
     const tried = Effect.matchEffect(lookUp, { onFailure, onSuccess })
     if (known.has(digest)) return tried
-    return Effect.flatMap(address, (address) => address === null ? tried : limiter.run(networkOf(address), tried))
+    return Effect.flatMap(address, (address) => address === null ? tried : turns.run(networkOf(address), tried))
   }
 }
