@@ -3,12 +3,11 @@
  *
  * A signature is the HMAC-SHA256 of the raw bytes, under an app's secret. The bytes of unverified bodies are counted as
  * they arrive, over all requests of the process, so that a client that announces a large body and sends little occupies
- * no memory.
+ * no memory. When they reach the limit, the body that arrives slowest is dropped: networks send theirs fast.
  */
 import { hex } from "@messaging-crm/core/Digests"
-import { Data, Effect, Option, Redacted, type Scope, Stream } from "effect"
+import { Clock, Data, Duration, Effect, Option, Redacted, Stream } from "effect"
 import type { HttpServerError, HttpServerRequest } from "effect/http"
-import { makeLargeBodySlots } from "./LargeBodySlots.ts"
 
 // ---------------------------------------------------------- signatures
 
@@ -51,8 +50,14 @@ export const verify = (secret: Redacted.Redacted, body: BufferSource, header: st
 /** The body is larger than a callback can be. */
 export class BodyTooLarge extends Data.TaggedError("BodyTooLarge")<{}> {}
 
-/** The process has reached its limit of unverified bytes. */
+/** The body arrived too slowly, while the process had reached its limit of unverified bytes or for too long. */
 export class Busy extends Data.TaggedError("Busy")<{}> {}
+
+/** How long a body can take to arrive. */
+const arrival_time_max = Duration.seconds(5)
+
+/** The shortest time of arrival that is compared, in milliseconds. */
+const compared_millis_min = 10
 
 /** The limits, in bytes: of one body, and of all that are not verified yet. */
 export interface Limits {
@@ -69,7 +74,19 @@ const free = ({ buffer, byteLength }: Uint8Array): void => {
 /** A body in the chunks in which it arrives. */
 class Chunks {
   byte_size = 0
+  isDropped = false
+  /** When it began to arrive, in milliseconds. */
+  readonly since: number
   private readonly chunks: Array<Uint8Array> = []
+
+  constructor(since: number) {
+    this.since = since
+  }
+
+  /** Returns how fast it arrives, in bytes per millisecond. */
+  speedAt(now: number): number {
+    return this.byte_size / Math.max(compared_millis_min, now - this.since)
+  }
 
   add(chunk: Uint8Array): void {
     this.byte_size += chunk.byteLength
@@ -92,50 +109,65 @@ class Chunks {
   }
 }
 
-/** The size up to which a body needs no slot. Callbacks are rarely larger. */
-const small_bytes_max = 65_536
-
 /**
  * Makes a function that reads a body and passes it to `check`, which returns none if the signature is invalid. The
  * bytes count until then.
  */
 export const makeReader = ({ body_bytes_max, total_bytes_max }: Limits) => {
   let unverified_bytes = 0
-  const acquireSlot = makeLargeBodySlots()
+  /** The bodies of which a part has arrived. */
+  const arriving = new Set<Chunks>()
 
-  const exceeded = (body: Chunks, { byteLength }: Uint8Array) => {
-    if (body.byte_size + byteLength > body_bytes_max) return new BodyTooLarge()
-    return unverified_bytes + byteLength > total_bytes_max ? new Busy() : null
+  const remove = (body: Chunks): void => {
+    if (!arriving.delete(body)) return
+    unverified_bytes -= body.byte_size
+    body.free()
   }
 
-  const add = (body: Chunks, chunk: Uint8Array): Effect.Effect<void, BodyTooLarge | Busy, Scope.Scope> => {
-    const error = exceeded(body, chunk)
-    if (error !== null) {
-      free(chunk)
-      return error
+  /** Drops the slowest body other than the given one, and returns whether there was one. */
+  const dropSlowest = (other: Chunks, now: number): boolean => {
+    let slowest: Chunks | null = null
+    for (const body of arriving) {
+      if (body !== other && (slowest === null || body.speedAt(now) < slowest.speedAt(now))) slowest = body
     }
-    const wasSmall = body.byte_size <= small_bytes_max
-    body.add(chunk)
-    unverified_bytes += chunk.byteLength
-    return wasSmall && body.byte_size > small_bytes_max ? acquireSlot : Effect.void
+    if (slowest === null) return false
+    slowest.isDropped = true
+    remove(slowest)
+    return true
   }
 
-  return <A, E, R>(
+  const add = (body: Chunks, chunk: Uint8Array, now: number): Effect.Effect<void, BodyTooLarge | Busy> => {
+    const { byteLength } = chunk
+    const isTooLarge = body.byte_size + byteLength > body_bytes_max
+    const hasRoom = () => unverified_bytes + byteLength <= total_bytes_max
+    while (!isTooLarge && !body.isDropped && !hasRoom() && dropSlowest(body, now));
+    if (isTooLarge || body.isDropped || !hasRoom()) {
+      free(chunk)
+      return isTooLarge ? new BodyTooLarge() : new Busy()
+    }
+    arriving.add(body)
+    body.add(chunk)
+    unverified_bytes += byteLength
+    return Effect.void
+  }
+
+  return Effect.fnUntraced(function*<A, E, R>(
     request: HttpServerRequest.HttpServerRequest,
     check: (body: ArrayBuffer) => Effect.Effect<Option.Option<A>, E, R>
-  ): Effect.Effect<Option.Option<A>, BodyTooLarge | Busy | E | HttpServerError.HttpServerError, R> =>
-    Effect.suspend(() => {
-      const chunks = new Chunks()
-      return Stream.runForEach(request.stream, (chunk) => Effect.suspend(() => add(chunks, chunk))).pipe(
-        Effect.flatMap(() => {
-          const body = chunks.join()
-          return Effect.tap(check(body.buffer), (signed) => Effect.sync(() => Option.isNone(signed) && free(body)))
-        }),
-        Effect.ensuring(Effect.sync(() => {
-          unverified_bytes -= chunks.byte_size
-          chunks.free()
-        })),
-        Effect.scoped
-      )
-    })
+  ): Effect.fn.Return<Option.Option<A>, BodyTooLarge | Busy | E | HttpServerError.HttpServerError, R> {
+    const clock = yield* Clock.Clock
+    const chunks = new Chunks(clock.currentTimeMillisUnsafe())
+    const arrived = Stream.runForEach(
+      request.stream,
+      (chunk) => Effect.suspend(() => add(chunks, chunk, clock.currentTimeMillisUnsafe()))
+    )
+    return yield* Effect.timeoutOrElse(arrived, { duration: arrival_time_max, orElse: () => new Busy() }).pipe(
+      Effect.flatMap((): Effect.Effect<Option.Option<A>, Busy | E, R> => {
+        if (chunks.isDropped) return new Busy()
+        const body = chunks.join()
+        return Effect.tap(check(body.buffer), (signed) => Effect.sync(() => Option.isNone(signed) && free(body)))
+      }),
+      Effect.ensuring(Effect.sync(() => remove(chunks)))
+    )
+  })
 }

@@ -64,22 +64,55 @@ describe("the memory of an unsigned body", () => {
 
 describe("a reader of unverified bodies", () => {
   /** A body of which a part arrives, and then nothing. */
-  const stalled = () => streaming(new ReadableStream({ start: (controller) => controller.enqueue(chunk(70_000)) }))
+  const stalled = (size: number) => streaming(new ReadableStream({ start: (it) => it.enqueue(chunk(size)) }))
 
-  it.effect("reads two large bodies at a time; a slow sender delays the others by a second at most", () =>
+  const start = Effect.fnUntraced(function*() {
+    const read = SignedBodies.makeReader({ body_bytes_max: 100_000, total_bytes_max: 200_000 })
+    const sizeOf = (request: HttpServerRequest.HttpServerRequest) =>
+      read(request, (body) => Effect.succeed(Option.some(body.byteLength)))
+    const begin = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest) {
+      const fiber = yield* Effect.forkChild(Effect.flip(sizeOf(request)), { startImmediately: true })
+      // The stream of the web yields its chunks in later turns of the event loop.
+      yield* Effect.promise(() => new Promise((resume) => setImmediate(resume)))
+      return fiber
+    })
+    return { begin, sizeOf }
+  })
+
+  it.effect("accepts every body that arrives at once, while 300 bodies that stall use all of its memory", () =>
     Effect.gen(function*() {
-      const read = SignedBodies.makeReader({ body_bytes_max: 100_000, total_bytes_max: 1_000_000 })
-      const sizeOf = (request: HttpServerRequest.HttpServerRequest) =>
-        read(request, (body) => Effect.succeed(Option.some(body.byteLength)))
-      yield* Effect.forkChild(sizeOf(stalled()), { startImmediately: true })
-      yield* Effect.forkChild(sizeOf(stalled()), { startImmediately: true })
-      const third = yield* Effect.forkChild(sizeOf(requestOf(chunk(70_000), chunk(20))), { startImmediately: true })
-      for (let number = 0; number < 10; number++) {
-        assert.deepStrictEqual(yield* sizeOf(requestOf(chunk(65_000), chunk(20))), Option.some(65_020))
+      const { begin, sizeOf } = yield* start()
+      const slow = yield* Effect.forEach(Array.from({ length: 300 }), () => begin(stalled(1000)))
+      for (let seconds = 0; seconds < 4; seconds++) {
+        for (const size of [200, 90_000]) {
+          assert.deepStrictEqual(yield* sizeOf(requestOf(chunk(size), chunk(20))), Option.some(size + 20))
+        }
+        yield* TestClock.adjust("1 second")
       }
-      assert.isUndefined(third.pollUnsafe())
       yield* TestClock.adjust("1 second")
-      assert.deepStrictEqual(yield* Fiber.join(third), Option.some(70_020))
+      for (const fiber of slow) assert.instanceOf(yield* Fiber.join(fiber), SignedBodies.Busy)
+    }))
+
+  it.effect("drops the slowest body, and no other", () =>
+    Effect.gen(function*() {
+      const { begin, sizeOf } = yield* start()
+      const slow = new Map<ReadableStreamDefaultController<Uint8Array>, number>()
+      const sending = (size: number) =>
+        streaming(
+          new ReadableStream({
+            start: (it) => {
+              it.enqueue(chunk(size))
+              slow.set(it, size)
+            }
+          })
+        )
+      const bodies = yield* Effect.forEach([60_000, 50_000, 70_000], (size) => begin(sending(size)))
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(yield* sizeOf(requestOf(chunk(40_000))), Option.some(40_000))
+      for (const [controller] of slow) controller.close()
+      const failed = yield* Effect.forEach(bodies, (fiber) => Effect.isSuccess(Fiber.join(fiber)))
+      // A body that is read to its end fails the flipped effect.
+      assert.deepStrictEqual(failed, [false, true, false])
     }))
 })
 
