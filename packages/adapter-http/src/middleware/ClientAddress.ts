@@ -41,7 +41,7 @@ export const clientAddress = Effect.gen(function*() {
 export const networkOf = (address: string): string => {
   if (!address.includes(":") || embedding.test(address)) return address
   // The last two groups can be written as an IPv4 address.
-  const [head = [], tail = []] = address.replace(/:[\d.]*\.[\d.]*$/, ":0:0").split("::").map((part) =>
+  const [head = [], tail = []] = address.replace(/:\d+\.\d+\.\d+\.\d+$/, ":0:0").split("::").map((part) =>
     part === "" ? [] : part.split(":")
   )
   const zeros = Array.from({ length: Math.max(0, 8 - head.length - tail.length) }, () => "0")

@@ -1,17 +1,40 @@
-/** A connection: it has one request in progress at a time, and reads no further until its response is sent. */
-import type { IncomingMessage, ServerResponse } from "node:http"
+/** A connection: it has one request in progress, and reads no other one until its response is sent. */
+import { type IncomingMessage, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
-import type { Rejection } from "./Rejections.ts"
+import { head_bytes_max } from "./Rejections.ts"
 
-/** A request, its response, and the event by which Node announced it. */
-export interface Exchange {
-  readonly event: string
-  readonly request: IncomingMessage
-  readonly response: ServerResponse
+/** A response. The server's reasons to close the connection after it are checked when its headers are sent. */
+export class EdgeResponse<Request extends IncomingMessage = IncomingMessage> extends ServerResponse<Request> {
+  edge: Connection | null = null
+
+  // The parameters differ between the forms of the method.
+  override writeHead(...given: ReadonlyArray<unknown>): this {
+    if (this.edge?.endsWithResponse() === true) this.shouldKeepAlive = false
+    return Reflect.apply(super.writeHead, this, given)
+  }
 }
 
-/** Node's parser reads all requests of a chunk, which has up to 64 KiB. A piece has room for 40 of the smallest. */
-const piece_bytes = 1024
+/** A request, its response, and the function that responds. */
+export interface Exchange {
+  readonly request: IncomingMessage
+  readonly response: EdgeResponse
+  readonly begin: () => void
+}
+
+interface Edge {
+  /** Whether the server accepts further requests. */
+  readonly isOpen: () => boolean
+  /** Begins the request that has arrived. */
+  readonly begin: (exchange: Exchange) => void
+  /** Rejects a request whose headers do not end within their limit. */
+  readonly rejectHead: () => void
+}
+
+/** The maximum number of requests on one connection. Node's own limit would not close it. */
+const requests_max = 1000
+
+/** Node parses, and announces, every request of the bytes that it gets at once. The smallest request has 18 bytes. */
+const piece_bytes = 512
 
 /** How long a client can still send after the last response, and how much. `NodeHttpServer` waits equally long. */
 const [linger_millis, discarded_bytes_max] = [500, 16_777_216]
@@ -20,25 +43,27 @@ const ignore = () => {}
 
 export class Connection {
   readonly socket: Socket
+  private readonly edge: Edge
   /** The request in progress. */
   current: Exchange | null = null
-  /** How many of its requests have begun. */
-  requests = 0
-  /** The requests that were parsed together with the current one, in their order. */
-  readonly waiting: Array<Exchange> = []
-  /** The rejection of what follows the requests above. From then on nothing is read. */
-  last: { readonly rejection: Rejection; readonly request_id: string } | null = null
-  /** Whether the last response is sent, and what the client still sends is discarded. */
+  private hasBegun = false
+  private requests = 0
+  /** The bytes that the parser has got of a request that it has not announced. */
+  private head_bytes = 0
+  /** Whether no further request is read. */
+  isLast = false
   private isLingering = false
 
-  constructor(socket: Socket) {
+  constructor(socket: Socket, edge: Edge) {
     this.socket = socket
+    this.edge = edge
     // Node removes its own listener before some of its events, and an error without a listener ends the process.
     socket.on("error", ignore)
-    this.readInPieces()
+    // With this listener, Node's parser gets only the bytes that `read` takes. It emits "resume" to get more of a body.
+    socket.on("readable", () => this.read()).on("resume", () => this.read())
     const destroySoon = socket.destroySoon.bind(socket)
     // Node closes the connection so after its last response.
-    socket.destroySoon = () => this.isUnread ? this.linger() : destroySoon()
+    socket.destroySoon = () => this.isLast ? this.linger() : destroySoon()
   }
 
   /** Whether the current request has arrived, so that further bytes belong to another one. */
@@ -56,9 +81,53 @@ export class Connection {
     return this.current?.response.headersSent === true
   }
 
-  /** Whether the body of the current request is still arriving. */
+  /** Whether a request has not arrived completely, so that the connection is not between two requests. */
   get isUnread(): boolean {
     return this.current?.request.complete === false
+  }
+
+  /** Adds the next request, or makes the one in progress the last one: a client that pipelines repeats the others. */
+  add(exchange: Exchange): void {
+    if (this.current !== null || ++this.requests >= requests_max) this.isLast = true
+    if (this.current !== null) return
+    this.current = exchange
+    this.head_bytes = 0
+    this.hasBegun = false
+    exchange.response.edge = this
+  }
+
+  /** Whether the connection ends with the current response, because its client has sent other bytes, or still sends it. */
+  endsWithResponse(): boolean {
+    if (this.isUnread || this.socket.readableLength > 0) this.isLast = true
+    return this.isLast || !this.edge.isOpen()
+  }
+
+  /** Passes bytes to Node's parser until a request is in progress, and then those of its body. */
+  read(): void {
+    const { socket } = this
+    while (this.isReading && this.readPiece());
+    // Announces that the client has hung up.
+    if (socket.readableLength === 0) socket.read(0)
+    if (this.current === null || this.hasBegun) return
+    this.hasBegun = true
+    this.edge.begin(this.current)
+  }
+
+  /** Passes a piece to the parser, but of a request that it has not announced only as much as the limit of headers. */
+  private readPiece(): boolean {
+    const { current, edge, head_bytes, socket } = this
+    const most = current === null ? head_bytes_max - head_bytes : piece_bytes
+    const bytes = Math.min(piece_bytes, socket.readableLength, most)
+    if (bytes === 0) edge.rejectHead()
+    else if (current === null) this.head_bytes += bytes
+    return bytes > 0 && socket.read(bytes) !== null
+  }
+
+  private get isReading(): boolean {
+    const { current, edge, isLast, isLingering, socket } = this
+    if (isLingering || socket.readableLength === 0) return false
+    if (current === null) return !isLast && edge.isOpen()
+    return !current.request.complete && current.request.readableLength < current.request.readableHighWaterMark
   }
 
   /**
@@ -68,47 +137,17 @@ export class Connection {
   linger(text = ""): void {
     const { isLingering, socket } = this
     if (isLingering || socket.destroyed) return
+    this.isLast = true
     this.isLingering = true
     // The routes' server has ended the socket already. Another text would be an error.
     if (socket.writable) socket.end(text)
     const timer = setTimeout(() => socket.destroy(), linger_millis)
     let discarded_bytes = 0
-    // The parser would stop reading, and could find another request.
-    socket.removeAllListeners("data").on("data", (chunk: Uint8Array) => {
+    // The parser would find another request.
+    socket.removeAllListeners("data").removeAllListeners("readable").on("data", (chunk: Uint8Array) => {
       discarded_bytes += chunk.length
       if (discarded_bytes > discarded_bytes_max) socket.destroy()
     })
     socket.once("close", () => clearTimeout(timer)).resume()
-  }
-
-  /** Continues to read after a response, as Node does: once the socket has drained. */
-  read(): void {
-    const { socket } = this
-    if (!socket.isPaused()) return
-    if (socket.writableNeedDrain) socket.once("drain", () => void socket.resume())
-    else socket.resume()
-  }
-
-  /**
-   * Passes the parser a piece at a time, and pauses the socket when bytes arrive beyond the request in progress. A client
-   * that does not pipeline is never paused, so that the end of its connection is noticed.
-   */
-  private readInPieces(): void {
-    const { socket } = this
-    const push = socket.push.bind(socket)
-    socket.push = (chunk: Uint8Array | null): boolean => {
-      if (chunk === null) return push(null)
-      if (this.last !== null && !this.isLingering) return false
-      let hasRoom = true
-      for (let start = 0; start < chunk.length; start += piece_bytes) {
-        if (this.isBusy) socket.pause()
-        hasRoom = push(chunk.length <= piece_bytes ? chunk : chunk.subarray(start, start + piece_bytes))
-      }
-      return hasRoom
-    }
-    // With this listener, Node reads the socket through `push`. Without it, the parser reads the socket directly.
-    socket.on("data", () => {
-      if (this.isBusy && socket.readableLength > 0) socket.pause()
-    })
   }
 }

@@ -6,6 +6,8 @@ export interface ConnectionLimits {
   readonly connections_max: number
   /** How many connections can still send after their last response. */
   readonly unread_max: number
+  /** How many responses can be in preparation. */
+  readonly requests_max: number
 }
 
 export class OpenConnections {
@@ -35,15 +37,22 @@ export class OpenConnections {
     for (const connections of [this.open, this.silent, this.idle, this.lingering]) connections.delete(connection)
   }
 
-  /** Records that a request of a connection begins. */
-  begin(connection: Connection): void {
-    this.silent.delete(connection)
-    this.idle.delete(connection)
+  /**
+   * Records that a request of a connection begins, and returns whether too many are in progress. A request counts while its
+   * response is being prepared: not while its body arrives or its response is sent, because a slow client could make that last.
+   */
+  begin(connection: Connection): boolean {
+    this.use(connection)
+    const { requests_max } = this.limits
+    if (this.open.size - this.silent.size - this.idle.size <= requests_max) return false
+    let preparing = 0
+    for (const one of this.open) if (one !== connection && one.isBusy && one.isPreparing) preparing++
+    return preparing >= requests_max
   }
 
   /** Records that a connection has its last response. */
   linger(connection: Connection): void {
-    this.begin(connection)
+    this.use(connection)
     this.lingering.add(connection)
     this.makeRoom()
   }
@@ -56,23 +65,14 @@ export class OpenConnections {
     this.makeRoom()
   }
 
-  /** Closes each connection after its response. */
-  stop(): void {
-    for (const { current } of this.open) {
-      if (current !== null) current.response.shouldKeepAlive = false
-    }
+  /** Reads the requests that have arrived before the server had routes. */
+  read(): void {
+    for (const connection of this.open) connection.read()
   }
 
-  /** How many connections have a request in progress. */
-  get inUse(): number {
-    return this.open.size - this.silent.size - this.idle.size
-  }
-
-  /** How many responses are being prepared, to requests that have arrived completely. */
-  countPreparing(): number {
-    let preparing = 0
-    for (const { isBusy, isPreparing } of this.open) if (isBusy && isPreparing) preparing++
-    return preparing
+  private use(connection: Connection): void {
+    this.silent.delete(connection)
+    this.idle.delete(connection)
   }
 
   /** Closes connections if too many are open. */

@@ -61,7 +61,7 @@ const noLength = invalid(
   "Content-Length"
 )
 
-const headersTooLarge: Rejection = {
+export const headersTooLarge: Rejection = {
   status: 431,
   code: "headers_too_large",
   message:
@@ -107,10 +107,6 @@ const repeatedOf = ({ rawHeaders }: IncomingMessage): string | null => {
 /** The maximum number of bytes of a request line with its headers. */
 export const head_bytes_max = 16_384
 
-/** Returns the bytes of the request line and headers. Node's own limit leaves out their separators. */
-const headBytesOf = ({ method = "", rawHeaders, url = "" }: IncomingMessage): number =>
-  rawHeaders.reduce((sum, text) => sum + text.length + 2, `${method} ${url} HTTP/1.1\r\n\r\n`.length)
-
 /** A host with an optional port. `URL` also checks that an address and a port are in range, but accepts a user and a path. */
 const isHost = (host: string): boolean =>
   /^(?:\[[0-9a-f:.]+\]|[\w.~!$&'()*+,;=%-]+)(?::[0-9]*)?$/i.test(host) && URL.canParse(`http://${host}`)
@@ -136,7 +132,6 @@ const targetOf = ({ headers, method, url = "" }: IncomingMessage): string | null
 export const check = (request: IncomingMessage): Rejection | null => {
   const { headers, httpVersion } = request
   if (httpVersion !== "1.1" && httpVersion !== "1.0") return malformed
-  if (headBytesOf(request) > head_bytes_max) return headersTooLarge
   const repeated = repeatedOf(request)
   if (repeated?.toLowerCase() === "host") return noHost
   if (repeated !== null) return invalid(`The ${repeated} header is repeated. Send it once.`, repeated)

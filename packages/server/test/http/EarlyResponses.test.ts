@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ByteSize, Deferred, Effect, Exit } from "effect"
 import { HttpIncomingMessage, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
-import { statusesOf } from "./GatedRoute.ts"
+import { closesOf, statusesOf } from "./GatedRoute.ts"
 import { host, request, serve } from "./RawHttp.ts"
 
 /** Routes that respond without reading the body, and after a part of it. */
@@ -23,8 +23,6 @@ const routes = HttpRouter.use((router) =>
 
 const chunked = "Transfer-Encoding: chunked"
 const chunk = (bytes: number) => `${bytes.toString(16)}\r\n${"x".repeat(bytes)}\r\n`
-
-const closesOf = (text: string) => Array.from(text.matchAll(/^connection: close\r$/gim)).length
 
 describe("a response before the end of its request", () => {
   for (

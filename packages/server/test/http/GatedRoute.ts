@@ -7,8 +7,9 @@ export const gated = (count = 1) => {
   const arrived = Deferred.makeUnsafe<void>()
   const gate = Deferred.makeUnsafe<void>()
   const left = Deferred.makeUnsafe<void>()
-  const seen = { running: 0, most: 0 }
+  const seen = { begun: 0, running: 0, most: 0 }
   const response = Effect.gen(function*() {
+    seen.begun++
     seen.most = Math.max(seen.most, ++seen.running)
     if (seen.running === count) yield* Deferred.done(arrived, Exit.void)
     yield* Deferred.await(gate)
@@ -30,3 +31,6 @@ export const gated = (count = 1) => {
 /** Returns the statuses of the responses in a text. */
 export const statusesOf = (text: string) =>
   Array.from(text.matchAll(/HTTP\/1\.1 (\d{3})/g), ([, status]) => Number(status))
+
+/** Returns how many responses in a text close the connection. */
+export const closesOf = (text: string) => Array.from(text.matchAll(/^connection: close\r$/gim)).length

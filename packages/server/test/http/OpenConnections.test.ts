@@ -1,11 +1,12 @@
-/** All connections: which of them the HTTP server closes, and when. */
+/** All connections: which of them the HTTP server closes, and how many requests are in progress at once. */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Layer, Schedule, Stream } from "effect"
 import { HttpRouter, HttpServer, HttpServerResponse } from "effect/http"
 import { connect, type Socket } from "node:net"
 import { createHttpServer } from "../../src/http/HttpServer.ts"
-import { closing, host, nextStatus, request, serve } from "./RawHttp.ts"
+import { gated, statusesOf } from "./GatedRoute.ts"
+import { close, closing, host, nextStatus, request, serve } from "./RawHttp.ts"
 
 describe("a client that does not read its response", () => {
   it.live("loses the connection", () =>
@@ -132,5 +133,60 @@ describe("clients that can still send after their last response", () => {
       const [first, second] = taken
       for (const one of [first, second]) if (one?.closed === false) yield* closing(one)
       for (const socket of sockets) socket.destroy()
+    }).pipe(Effect.scoped))
+})
+
+describe("a response in preparation", () => {
+  it.live("has no time limit for clients that read nothing", () =>
+    Effect.gen(function*() {
+      const { arrived, open, routes } = gated()
+      const { ask, server } = yield* serve(routes, { stall_millis: 20 })
+      const late = Effect.callback<void>((resume) => void server.once("timeout", () => resume(Effect.void)))
+      const received = yield* Effect.forkChild(ask(request("GET /wait HTTP/1.1", host, close)))
+      yield* arrived
+      yield* late
+      yield* open
+      assert.deepStrictEqual(statusesOf(yield* Fiber.join(received)), [200])
+    }).pipe(Effect.scoped))
+})
+
+describe("requests above the limit of requests in progress", () => {
+  it.live("get 503 with Retry-After until others complete", () =>
+    Effect.gen(function*() {
+      const places = 4
+      const { arrived, open, routes } = gated(places)
+      const { ask } = yield* serve(routes, { requests_max: places })
+      const wait = request("GET /wait HTTP/1.1", host, close)
+      const first = yield* Effect.forkChild(Effect.replicateEffect(ask(wait), places, { concurrency: "unbounded" }))
+      yield* arrived
+      const rejected = yield* ask(wait)
+      assert.match(rejected, /^HTTP\/1\.1 503 [^]*\r\nretry-after: 1\r\n/i)
+      assert.include(rejected, "\"code\":\"overloaded\"")
+      yield* open
+      assert.deepStrictEqual((yield* Fiber.join(first)).flatMap(statusesOf), Array(places).fill(200))
+      assert.deepStrictEqual(statusesOf(yield* ask(wait)), [200])
+    }).pipe(Effect.scoped))
+})
+
+describe("requests whose bodies do not arrive", () => {
+  it.live("do not count as requests in progress", () =>
+    Effect.gen(function*() {
+      const [places, count] = [2, 40]
+      const { arrived, open, routes, seen } = gated(places)
+      const { ask, open: connected, taken } = yield* serve(routes, { requests_max: places })
+      const wait = request("GET /wait HTTP/1.1", host, close)
+      const first = yield* Effect.forkChild(Effect.replicateEffect(ask(wait), places, { concurrency: "unbounded" }))
+      yield* arrived
+      const sockets = Array.from({ length: 2 * count }, connected)
+      yield* Effect.sync(() => taken.length).pipe(Effect.repeat({ until: (length) => length === places + 2 * count }))
+      let ended = 0
+      for (const socket of sockets) socket.once("close", () => ended++)
+      const head = request("POST /wait HTTP/1.1", host, close, "Content-Length: 5")
+      for (const [index, socket] of sockets.entries()) socket.resume().write(index < count ? wait : head)
+      const begun = Effect.sync(() => seen.running - places)
+      yield* Effect.repeat(begun, { until: (more) => more + ended === sockets.length })
+      assert.strictEqual(seen.most, places)
+      yield* open
+      assert.deepStrictEqual((yield* Fiber.join(first)).flatMap(statusesOf), Array(places).fill(200))
     }).pipe(Effect.scoped))
 })

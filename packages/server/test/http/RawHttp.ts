@@ -36,10 +36,10 @@ export const serve = Effect.fnUntraced(function*<E, R>(
   const open = () => connect(port, "127.0.0.1").on("error", () => {})
   /** Sends a text over a new connection, and returns everything that is received until it is closed. */
   const ask = (text: string) =>
-    Effect.callback<string>((resume) => {
-      let received = ""
-      const socket = open().setEncoding("utf8").on("data", (chunk: string) => received += chunk)
-      socket.once("close", () => resume(Effect.succeed(received))).write(text)
+    Effect.suspend(() => {
+      const socket = open()
+      socket.write(text)
+      return textOf(socket)
     })
   return { server, taken, open, ask }
 })
@@ -90,6 +90,26 @@ export const request = (line: string, ...headers: ReadonlyArray<string>) => [lin
 /** Waits until a socket is closed. */
 export const closing = (socket: Socket) =>
   Effect.callback<void>((resume) => void socket.once("close", () => resume(Effect.void)))
+
+/** Returns everything that a socket receives until it is closed. */
+export const textOf = (socket: Socket) =>
+  Effect.callback<string>((resume) => {
+    let received = ""
+    socket.setEncoding("utf8").on("data", (chunk: string) => received += chunk)
+    socket.once("close", () => resume(Effect.succeed(received)))
+  })
+
+/** Writes texts, each in two parts and after the response to the previous one, and returns everything that is received. */
+export const converse = (socket: Socket, texts: ReadonlyArray<string>, cut = Infinity) => {
+  const next = texts.values()
+  const write = () => {
+    const text = next.next().value ?? ""
+    socket.write(text.slice(0, cut), () => void (text.length > cut && socket.write(text.slice(cut))))
+  }
+  socket.on("data", write)
+  write()
+  return textOf(socket)
+}
 
 /** Writes a text to a socket, and returns the status of the next response; "closed" if the socket is closed first. */
 export const nextStatus = (socket: Socket, text: string) =>

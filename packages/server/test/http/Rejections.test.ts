@@ -140,12 +140,32 @@ describe("a request that reaches no route", () => {
       }).pipe(Effect.provide(served)))
   }
 
-  it.live("has more than 16,384 bytes of headers, and not exactly as many", () =>
+  it.live("has more than 16,384 bytes before its body, however they are written", () =>
     Effect.gen(function*() {
-      const head = request("GET /hello HTTP/1.1", host, close, "X-Filler: ")
-      const filled = request("GET /hello HTTP/1.1", host, close, `X-Filler: ${"x".repeat(16_384 - head.length)}`)
-      assert.lengthOf(filled, 16_384)
-      assert.strictEqual((yield* send(filled)).status, 200)
+      for (const bytes of [16_383, 16_384, 16_385, 16_400, 60_000]) {
+        const texts = [
+          (filler: string) => request("GET /hello HTTP/1.1", host, close, `X-Filler: ${filler}`),
+          (filler: string) => request("GET /hello HTTP/1.1", host, close, `X-Filler:${filler}`),
+          (filler: string) => request("GET /hello HTTP/1.1", host, close, `X-Filler:${" ".repeat(filler.length)}`),
+          (filler: string) => request("GET /hello HTTP/1.1", host, close, `X-Filler: x${" ".repeat(filler.length)}`),
+          (filler: string) => request(`GET /hello?${filler} HTTP/1.1`, host, close),
+          (filler: string) =>
+            request(
+              "GET /hello HTTP/1.1",
+              host,
+              close,
+              ...Array.from({ length: 90 }, (_, n) => `x${n}:`),
+              `y:${filler}`
+            ),
+          (filler: string) => "\r\n".repeat(20) + request("GET /hello HTTP/1.1", host, close, `X-Filler: ${filler}`)
+        ]
+        for (const text of texts) {
+          const head = text("x".repeat(bytes - text("").length))
+          assert.lengthOf(head, bytes)
+          const expected = bytes > 16_384 ? 431 : 200
+          assert.strictEqual((yield* send(head)).status, expected, head.slice(0, 60))
+        }
+      }
     }).pipe(Effect.provide(served)))
 
   it.live("keeps the request ID of its header", () =>
