@@ -15,6 +15,9 @@ export const countUnconnected = Metric.update(
   1
 )
 
+/** A kind that the log shows although no documentation has it. Anything else could be a text of a person. */
+const name_of_kind = /^[a-z]+(?::[a-z_]{1,40})?$/
+
 /** Counts and logs ignored items. Those that no documentation explains are logged at a higher level. */
 export const report = (items: ReadonlyArray<Ignored>) =>
   Effect.forEach(
@@ -26,8 +29,9 @@ export const report = (items: ReadonlyArray<Ignored>) =>
       const count = alike.length
       const label = isDocumented(kind) ? kind : "other"
       yield* Metric.update(Metric.withAttributes(callbacks_ignored, { reason, kind: label }), count)
+      const shown = name_of_kind.test(kind) ? kind : label
       const log = reason === "unknown" || reason === "unreadable" ? Effect.logInfo : Effect.logDebug
-      yield* Effect.annotateLogs(log("Callback item ignored"), { reason, kind, count })
+      yield* Effect.annotateLogs(log("Callback item ignored"), { reason, kind: shown, count })
     }),
     { discard: true }
   )

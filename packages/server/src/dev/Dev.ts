@@ -13,7 +13,7 @@ import * as Print from "../cli/Print.ts"
 import * as Database from "../Database.ts"
 import * as Listener from "../http/Listener.ts"
 import * as Layers from "../Layers.ts"
-import { read, readOr, readWithDefault, settings, StartupRejected } from "../settings/Config.ts"
+import { read, readOr, readWithDefault, settings, StartupRejected, variable } from "../settings/Config.ts"
 import * as Demo from "./Demo.ts"
 import type * as DevConsole from "./DevConsole.ts"
 import { rejectIfOwned, start } from "./EmbeddedPostgres.ts"
@@ -68,6 +68,16 @@ const inMemory = (data_dir: string) =>
   )
 
 const keyFile = (data_dir: string) => join(data_dir, "secret-key")
+
+/** The variables by which other commands find the root key of this process. */
+const keyVariables = Effect.fnUntraced(function*(data_dir: string) {
+  const given = yield* variable("SECRET_KEY")
+  const file = yield* variable("SECRET_KEY_FILE")
+  return {
+    SECRET_KEY: Option.getOrNull(given),
+    SECRET_KEY_FILE: Option.isSome(given) ? null : resolve(Option.getOrElse(file, () => keyFile(data_dir)))
+  }
+})
 
 /** Layer for the root key of the data directory, unless SECRET_KEY is set. */
 const rootKeys = Effect.fnUntraced(function*(data_dir: string) {
@@ -139,7 +149,8 @@ const features = Effect.fnUntraced(function*(exampleIds: Deferred.Deferred<Effec
 /** Writes the addresses and the API key to a file, and prints them. */
 const announce = Effect.fnUntraced(function*(options: Options, ready: Demo.Ready, provider: string | null) {
   const variables = join(options.data_dir, "env")
-  yield* SecretFile.write(variables, Greeting.environment(ready, resolve(keyFile(options.data_dir)), provider))
+  const keys = yield* keyVariables(options.data_dir)
+  yield* SecretFile.write(variables, Greeting.environment(ready, keys, provider))
   yield* Print.result(options.json, ready, Greeting.text(ready, variables))
 })
 

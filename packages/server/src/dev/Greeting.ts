@@ -10,11 +10,14 @@ export const stopped = "Stopped."
 const rows = (values: ReadonlyArray<readonly [string, string | null]>): ReadonlyArray<string> =>
   values.flatMap(([name, value]) => value === null ? [] : [`  ${name.padEnd(13)} ${value}`])
 
+/** The variables of which one gives the root key. */
+type KeyVariables = Readonly<Record<"SECRET_KEY" | "SECRET_KEY_FILE", string | null>>
+
 /**
  * Returns a file for `source`: the variables that the commands and the guides use. `provider` is null where no setting
  * describes it, as for the fake Graph API.
  */
-export const environment = (ready: Ready, key_file: string, provider: string | null): string => {
+export const environment = (ready: Ready, keys: KeyVariables, provider: string | null): string => {
   const variables = {
     PROVIDER: provider,
     BASE_URL: ready.base_url,
@@ -25,7 +28,7 @@ export const environment = (ready: Ready, key_file: string, provider: string | n
     TEMPLATE_ID: ready.template_ids[0],
     NETWORK_URL: ready.network?.url,
     DATABASE_URL: ready.database_url,
-    SECRET_KEY_FILE: ready.database_url === null ? null : key_file
+    ...(ready.database_url === null ? { SECRET_KEY: null, SECRET_KEY_FILE: null } : keys)
   }
   const lines = Object.entries(variables).map(([name, value]) =>
     value === null || value === undefined ? `unset ${name}` : `export ${name}='${value}'`

@@ -2,6 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { execFile, spawn } from "node:child_process"
+import { writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { promisify } from "node:util"
 import { freePort } from "../../src/dev/FreePort.ts"
@@ -100,6 +101,21 @@ describe("dev", () => {
       const checked = yield* Effect.promise(() => promisify(execFile)("bash", ["-c", doctor]))
       assert.match(checked.stdout, /^ok +Channels/m)
       assert.strictEqual(yield* second.stop, 0)
+    }).pipe(Effect.scoped))
+
+  it.live("names the key that its environment gives, in a file or as a text, to other commands", () =>
+    Effect.gen(function*() {
+      const key = Buffer.alloc(32, 7).toString("base64")
+      const other = yield* folder
+      yield* Effect.promise(() => writeFile(join(other, "key"), key))
+      for (const given of [{ SECRET_KEY_FILE: join(other, "key") }, { SECRET_KEY: key }]) {
+        const directory = yield* folder
+        const service = yield* dev(directory, [], given)
+        const doctor = `source ${join(directory, "env")} && ${process.execPath} ${Processes.main} doctor`
+        const checked = yield* Effect.promise(() => promisify(execFile)("bash", ["-c", doctor]))
+        assert.match(checked.stdout, /^ok +Channels/m)
+        assert.strictEqual(yield* service.stop, 0)
+      }
     }).pipe(Effect.scoped))
 })
 
