@@ -108,3 +108,22 @@ it.effect("leave no name of an erased contact in the event of a conversation tha
       )
     }
   }))
+
+it.effect("are followed by no second contact if the network repeats the person's message during the erasure", () =>
+  Effect.gen(function*() {
+    const { context, restoreScene } = yield* stage(stores)
+    for (const [before, steps] of orders) {
+      const found = yield* Effect.gen(function*() {
+        const scene = yield* restoreScene
+        const { id } = scene.conversation.contact
+        const erase = scene.as(Effect.orDie(PersonalData.use((all) => all.erase(id))))
+        const repeated = scene.reports.receiveText("m.1", "+4915112345678", "hi")
+        yield* inTurns<void, Crm.Services>([erase, repeated], within(before, steps))
+        const { data } = yield* scene.as(
+          Effect.orDie(Contacts.use((all) => all.list({ cursor: null, page_size: 100 })))
+        )
+        return data.filter(({ primary_phone }) => primary_phone === "+4915112345678")
+      }).pipe(Effect.provideContext(context))
+      assert.deepStrictEqual(found, [], `with ${steps} steps after ${before}`)
+    }
+  }))

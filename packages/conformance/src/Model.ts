@@ -49,6 +49,7 @@ const makeOrganization = Effect.fnUntraced(function*(newName: () => Name) {
     messages: [],
     sends: [],
     revisions: new Map(),
+    erased_messages: new Set(),
     webhooks: [],
     events: [],
     behavior: "accepts"

@@ -1,13 +1,8 @@
 /** Counts and logs the items of callbacks that become no event. No label contains personal data. */
+import { callbacks_ignored } from "@messaging-crm/core/Metrics"
 import { Effect, Metric } from "effect"
 import { isDocumented } from "./Callback/DocumentedKinds.ts"
 import type { Ignored } from "./Callback/Entry.ts"
-
-/** `reason` as in `Ignored`, or `unconnected` for an account without a channel. `kind` is a documented one, or `other`. */
-export const callbacks_ignored = Metric.counter("messaging_crm_callbacks_ignored_total", {
-  description: "Parts of the networks' callbacks that were ignored, by reason and kind.",
-  incremental: true
-})
 
 /** Counts an event for an account without a channel. Repeating it would not help, so it counts as received. */
 export const countUnconnected = Metric.update(

@@ -9,10 +9,11 @@ import { Conversations } from "@messaging-crm/core/Conversations"
 import * as Crm from "@messaging-crm/core/Crm"
 import { ContactId } from "@messaging-crm/core/Ids"
 import { Messages } from "@messaging-crm/core/Messages"
+import { callbacks_ignored } from "@messaging-crm/core/Metrics"
 import { CreateOrganization, Organizations } from "@messaging-crm/core/Organizations"
 import { PersonalData } from "@messaging-crm/core/PersonalData"
 import { CallbackProcessor } from "@messaging-crm/provider-cloud/CallbackProcessor"
-import { DateTime, Deferred, Effect, Fiber, Layer } from "effect"
+import { DateTime, Deferred, Effect, Fiber, Layer, Metric } from "effect"
 import { TestClock } from "effect/testing"
 import {
   type CallbackEntry,
@@ -181,6 +182,28 @@ it.effect("a callback that is claimed before an erasure stores nothing afterward
     yield* Deferred.succeed(erased, undefined)
     yield* Fiber.join(processing)
     assert.deepStrictEqual(yield* acme.texts, ["[erased]", "stays"])
+    yield* post([networks.phone_messaging(acme.channel_id, kim, "later")])
+    yield* runOnce
+    assert.deepStrictEqual(yield* acme.texts, ["[erased]", "later", "stays"])
+  }).pipe(Effect.provide(service)))
+
+it.effect("a callback that the network repeats after an erasure stores nothing, and other people's events in it are stored", () =>
+  Effect.gen(function*() {
+    yield* TestClock.setTime(noon.epochMilliseconds)
+    const ignored = Effect.map(
+      Metric.value(Metric.withAttributes(callbacks_ignored, { reason: "erased", kind: "other" })),
+      ({ count }) => Number(count)
+    )
+    const acme = yield* organization("acme", "phone_messaging")
+    const first = networks.phone_messaging(acme.channel_id, kim, "first")
+    yield* post([first])
+    yield* runOnce
+    yield* acme.erase
+    const before = yield* ignored
+    yield* post([first, networks.phone_messaging(acme.channel_id, lee, "stays")])
+    yield* runOnce
+    assert.deepStrictEqual(yield* acme.texts, ["[erased]", "stays"])
+    assert.strictEqual((yield* ignored) - before, 1)
     yield* post([networks.phone_messaging(acme.channel_id, kim, "later")])
     yield* runOnce
     assert.deepStrictEqual(yield* acme.texts, ["[erased]", "later", "stays"])

@@ -22,10 +22,14 @@ export const layer = Layer.effect(
         read(({ tables }) =>
           Option.map(Table.get(tables, MessageRows, organization_id, conversation_id, id), toMessage)
         ),
-      findByProviderId: (organization_id, channel_id, provider_message_id) =>
+      findByProviderId: (organization_id, channel_id, provider_message_id, erased_ids = []) =>
         read(({ tables }) =>
           Option.map(
-            Table.get(tables, ProviderMessageRows, organization_id, channel_id, provider_message_id),
+            Option.firstSomeOf(
+              [...erased_ids, provider_message_id].map((id) =>
+                Table.get(tables, ProviderMessageRows, organization_id, channel_id, id)
+              )
+            ),
             (named) => ({
               ...Struct.pick(named, ["channel_id", "early_updates", "provider_message_id", "version"]),
               message: Option.gen(function*() {

@@ -37,10 +37,13 @@ const providerMessages = rows(Schema.Struct({
   message: Schema.NullOr(Schema.Struct({ ...Message.fields, version: Schema.Int, contact_id: ContactId }))
 }))
 
-/** Makes the function that finds a message by its provider's ID, also if only early updates of it are known. */
+/**
+ * Makes the function that finds a message by its provider's ID, also if only early updates of it are known. A key has the erased IDs as
+ * the text of an array, because an array of arrays cannot be unnested.
+ */
 const makeFindByProviderId = (sql: SqlClient.SqlClient) =>
   StatementBatcher.makeByKey(sql, {
-    key: { organization_id: "uuid", channel_id: "uuid", provider_message_id: "text" },
+    key: { organization_id: "uuid", channel_id: "uuid", provider_message_id: "text", erased_ids: "text" },
     select: `
       SELECT provider_message.channel_id, provider_message.provider_message_id, provider_message.early_updates,
         provider_message.version,
@@ -54,7 +57,8 @@ const makeFindByProviderId = (sql: SqlClient.SqlClient) =>
         AND conversation.id = provider_message.conversation_id
       WHERE provider_message.organization_id = key.organization_id
         AND provider_message.channel_id = key.channel_id
-        AND provider_message.provider_message_id = key.provider_message_id`,
+        AND provider_message.provider_message_id = ANY(key.provider_message_id || key.erased_ids::text[])
+      ORDER BY provider_message.provider_message_id = key.provider_message_id`,
     decode: providerMessages
   })
 
@@ -72,9 +76,14 @@ export const layer = Layer.effect(
           ${select}
           WHERE organization_id = ${organization_id} AND conversation_id = ${conversation_id} AND id = ${id}
         `),
-      findByProviderId: (organization_id, channel_id, provider_message_id) =>
+      findByProviderId: (organization_id, channel_id, provider_message_id, erased_ids = []) =>
         Effect.map(
-          findByProviderId({ organization_id, channel_id, provider_message_id }),
+          findByProviderId({
+            organization_id,
+            channel_id,
+            provider_message_id,
+            erased_ids: `{${erased_ids.join(",")}}`
+          }),
           Option.map((row): ProviderMessage => ({ ...row, message: Option.fromNullOr(row.message) }))
         ),
       list: (organization_id, conversation_id, page) => {

@@ -6,7 +6,7 @@ import { Conversations } from "@messaging-crm/core/Conversations"
 import { IdempotencyStore } from "@messaging-crm/core/Idempotency"
 import { ContactId } from "@messaging-crm/core/Ids"
 import { MediaStore } from "@messaging-crm/core/Media"
-import { ContactExport, eraseMessage, PersonalData, PersonalDataStore } from "@messaging-crm/core/PersonalData"
+import { ContactExport, PersonalData } from "@messaging-crm/core/PersonalData"
 import { SendMessage, Sends, SendStore } from "@messaging-crm/core/Sends"
 import { DateTime, Effect, Option, Result, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
@@ -15,6 +15,7 @@ import { greetingWith } from "../Provider.ts"
 import { crm, type It, makeScene, type Storage, work } from "./JourneyScene.ts"
 import { concurrentErasures } from "./PersonalData/ConcurrentErasure.ts"
 import { canaries, key, person } from "./PersonalData/PersonScene.ts"
+import { repeatedReports } from "./PersonalData/RepeatedReports.ts"
 
 const decoder = new TextDecoder()
 
@@ -136,27 +137,6 @@ const repeatedErasures = (it: It) => {
       assert.deepStrictEqual(yield* records, [contact_id])
       assert.deepStrictEqual(withoutTime(yield* as(exportContact(contact_id))), withoutTime(text))
     }))
-
-  it.effect("is erased by the next run if one was interrupted after any of its steps", () =>
-    Effect.gen(function*() {
-      for (const steps of [1, 2, 3]) {
-        const { as, contact_id, number, organization_id } = yield* person
-        const store = yield* PersonalDataStore
-        for (const row of yield* store.conversations(organization_id, contact_id)) {
-          const messages = yield* store.messages(organization_id, row.id, {
-            after: null,
-            size: steps === 1 ? 1 : 100
-          })
-          yield* Fixtures.mustCommit(organization_id, ...messages.map((message) => eraseMessage(row, message)))
-        }
-        if (steps > 2) yield* store.eraseCopies(organization_id, contact_id)
-        const before = yield* as(exportContact(contact_id))
-        assert.include(before, number)
-        yield* as(PersonalData.use((data) => data.erase(contact_id)))
-        const text = yield* as(exportContact(contact_id))
-        for (const canary of [...Object.values(canaries), number]) assert.notInclude(text, canary)
-      }
-    }))
 }
 
 const afterwards = (it: It) => {
@@ -215,6 +195,7 @@ export const journeyTests = (storage: Storage) => {
     erasures(it)
     duplicates(it)
     repeatedErasures(it)
+    repeatedReports(it)
     concurrentErasures(it)
     afterwards(it)
   })

@@ -31,6 +31,10 @@ export const addMessage = (organization: Organization, message: Message) => {
   conversation.contact.updated_at = organization.now
 }
 
+/** Returns whether the message was erased with its person, so that nothing about it is stored. */
+const isErased = ({ erased_messages }: Organization, channel: Channel, provider_message_id: string) =>
+  erased_messages.has(`${channel.id} ${provider_message_id}`)
+
 const findMessage = (organization: Organization, channel: Channel, provider_message_id: string) =>
   organization.messages.find((message) =>
     message.conversation.channel === channel && message.provider_message_id === provider_message_id
@@ -75,6 +79,7 @@ export const receive = (
   }: Inbound & { readonly is_written_by_person: boolean }
 ): Outcome => {
   if (channel === undefined) return rejected("ChannelUnknown")
+  if (isErased(organization, channel, provider_message_id)) return ok(undefined)
   if (findMessage(organization, channel, provider_message_id) !== undefined) return ok(undefined)
   const conversation = open(organization, channel, from, display_name)
   const sender = { type: "contact", name: display_name }
@@ -106,6 +111,7 @@ export const sendByApp = (
   { display_name, from: to, ...fields }: Inbound
 ): Outcome => {
   if (channel === undefined) return rejected("ChannelUnknown")
+  if (isErased(organization, channel, fields.provider_message_id)) return ok(undefined)
   if (findMessage(organization, channel, fields.provider_message_id) !== undefined) return ok(undefined)
   const conversation = open(organization, channel, to, display_name, { reopens: false })
   const message: Message = {
@@ -153,6 +159,7 @@ export const revise = (
   revision: Revision
 ): Outcome => {
   if (channel === undefined) return rejected("ChannelUnknown")
+  if (isErased(organization, channel, provider_message_id)) return ok(undefined)
   const revisions = revisionsOf(organization, channel, provider_message_id)
   const message = findMessage(organization, channel, provider_message_id)
   if (message === undefined) {

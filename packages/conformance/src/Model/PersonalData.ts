@@ -17,8 +17,9 @@ const isErased = ({ custom_values, identities, last, plain, tags }: Contact): bo
 const eraseThreads = (organization: Organization, contact: Contact) => {
   const ofContact = ({ conversation }: Message | Send) => conversation.contact === contact
   for (const message of organization.messages.filter(ofContact)) {
-    // What comes later about this ID is about another message.
-    organization.revisions.delete(`${message.conversation.channel.id} ${message.provider_message_id}`)
+    const key = `${message.conversation.channel.id} ${message.provider_message_id}`
+    organization.revisions.delete(key)
+    if (message.provider_message_id !== null) organization.erased_messages.add(key)
     message.provider_message_id = null
     if (message.reports === null) message.sender = { ...message.sender, name: null }
   }

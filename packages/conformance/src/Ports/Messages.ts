@@ -188,6 +188,28 @@ const updates = (it: It) => {
     }))
 }
 
+const erasedIds = (it: It) => {
+  it.effect("finds a message by its provider's ID, or by one of the IDs that it has once it is erased", () =>
+    Effect.gen(function*() {
+      const store = yield* MessageStore
+      const ours = yield* Fixtures.organization
+      const { channel } = yield* Fixtures.thread(ours)
+      const update = { status: "read", at: afterNoon(1) } as const
+      const found = (...erased_ids: ReadonlyArray<string>) =>
+        Effect.map(
+          store.findByProviderId(ours, channel.id, "p", erased_ids),
+          Option.map(({ provider_message_id }) => provider_message_id)
+        )
+      assert.deepStrictEqual(yield* found("erased-1", "erased-2"), Option.none())
+      yield* storeEarly(ours, channel.id, "p", update)
+      assert.deepStrictEqual(yield* found("erased-1", "erased-2"), Option.some("p"))
+      yield* storeEarly(ours, channel.id, "erased-2", update)
+      assert.deepStrictEqual(yield* found("erased-1", "erased-2"), Option.some("erased-2"))
+      assert.deepStrictEqual(yield* found("erased-1"), Option.some("p"))
+      assert.deepStrictEqual(yield* found(), Option.some("p"))
+    }))
+}
+
 const separation = (it: It) => {
   it.effect("keeps organizations apart", () =>
     Effect.gen(function*() {
@@ -223,6 +245,7 @@ const separation = (it: It) => {
 export const portTests = (it: It, options: Options) => {
   rows(it, options)
   takenIds(it)
+  erasedIds(it)
   concurrency(it)
   lists(it, options)
   updates(it)

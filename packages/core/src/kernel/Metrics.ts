@@ -28,6 +28,15 @@ export const conflicts = Metric.counter("messaging_crm_conflicts_total", {
   incremental: true
 })
 
+/**
+ * `reason`: `erased` for an event about an erased message, `unconnected` for an account without a channel, or why a provider's
+ * adapter made no event. `kind` is a documented one of the network, or `other`.
+ */
+export const callbacks_ignored = Metric.counter("messaging_crm_callbacks_ignored_total", {
+  description: "Parts of the networks' callbacks that were ignored, by reason and kind.",
+  incremental: true
+})
+
 /** `kind` as in `WorkKind`; `state`: due, later, leased. */
 export const work_items = Metric.gauge("messaging_crm_work_items", {
   description: "Items in the work queue, by state: due and waiting for a worker, due later, leased by a worker."

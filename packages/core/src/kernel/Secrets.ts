@@ -87,6 +87,8 @@ export class Secrets extends Context.Service<Secrets, {
   readonly sha256: (text: string) => Effect.Effect<string>
   /** Returns a hexadecimal 128-bit HMAC of the text, under the newest root key and for one purpose. */
   readonly sign: (purpose: string, text: string) => Effect.Effect<string>
+  /** Returns what `sign` returns under each root key, the newest first. */
+  readonly signatures: (purpose: string, text: string) => Effect.Effect<ReadonlyArray<string>>
   /** Returns whether the signature was made for this purpose and text under any root key. */
   readonly verify: (purpose: string, text: string, signature: string) => Effect.Effect<boolean>
   /**
@@ -110,6 +112,8 @@ export class Secrets extends Context.Service<Secrets, {
       const keys = yield* Effect.forEach(yield* RootKeys, importRootKey)
       const newest = Option.getOrThrow(Option.fromUndefinedOr(keys[0]))
 
+      const signatures = (purpose: string, text: string) => Effect.forEach(keys, (key) => signWith(key, purpose, text))
+
       const open = Effect.fnUntraced(function*(context: string, text: string) {
         const [version, id, nonce, ciphertext, ...more] = text.split(".")
         const key = keys.find((each) => each.id === id)
@@ -124,9 +128,10 @@ export class Secrets extends Context.Service<Secrets, {
       return Secrets.of({
         sha256,
         sign: (purpose, text) => signWith(newest, purpose, text),
+        signatures,
         verify: (purpose, text, signature) =>
           Effect.map(
-            Effect.forEach(keys, (key) => signWith(key, purpose, text)),
+            signatures(purpose, text),
             (valid) => valid.some((candidate) => equalConstantTime(candidate, signature))
           ),
         seal: (context, text) => sealWith(newest, random, context, text),

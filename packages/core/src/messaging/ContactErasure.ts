@@ -27,7 +27,13 @@ import * as Changes from "../work/Changes.ts"
 import { Decide, type DecisionContext } from "../work/Decide.ts"
 import { type ConversationRow, ConversationRows } from "./Conversations.ts"
 import { MediaRows } from "./Media.ts"
-import { type MessageRow, MessageRows, ProviderMessageRows } from "./Messages.ts"
+import {
+  eraseProviderMessage,
+  type LookedUpMessage,
+  makeLookUpMessage,
+  type MessageRow,
+  MessageRows
+} from "./Messages.ts"
 import { type SendRow, SendRows, SendState } from "./outbound/Sends.ts"
 import { inPages, type LoadedNetworkId, PersonalDataStore } from "./PersonalDataStore.ts"
 
@@ -52,12 +58,14 @@ export const withinFileBytes = (messages: ReadonlyArray<MessageRow>): ReadonlyAr
 /** Returns whether a row has these values already. */
 const hasValues = (row: object, set: object): boolean => Equal.equals({ ...row, ...set }, { ...row })
 
-/** Erases a message of a conversation, with its file and the row of its provider's id. */
-export const eraseMessage = (
-  { channel_id }: Pick<ConversationRow, "channel_id">,
-  message: MessageRow
-): Changes.Changes => {
-  const { direction, media, provider_message_id, sender } = message
+/** A message, with the row of its provider's ID; null if it has none. */
+interface LoadedMessage extends MessageRow {
+  readonly lookedUp: LookedUpMessage | null
+}
+
+/** Erases a message, with its file. Of its provider's ID, only the erased ID stays. */
+const eraseMessage = ({ lookedUp, ...message }: LoadedMessage, { now }: DecisionContext): Changes.Changes => {
+  const { direction, media, sender } = message
   const set = {
     text: erased,
     media: null,
@@ -68,7 +76,7 @@ export const eraseMessage = (
   return hasValues(message, set) ? Changes.none : Changes.all(
     MessageRows.update(message, set),
     media?.id ? MediaRows.remove({ id: media.id }) : Changes.none,
-    provider_message_id === null ? Changes.none : ProviderMessageRows.remove({ channel_id, provider_message_id })
+    lookedUp === null ? Changes.none : eraseProviderMessage(lookedUp, now)
   )
 }
 
@@ -144,28 +152,44 @@ export const eraseContact = (
 /** Makes the function that erases the messages and sends of a conversation. */
 const makeEraseContents = Effect.gen(function*() {
   const { run } = yield* Decide
+  const lookUpMessage = yield* makeLookUpMessage
   const store = yield* PersonalDataStore
 
   /** Erases rows of a conversation in pages, in a commit each. */
   const eraseInPages = <Row extends MessageRow | SendRow>(
     organization_id: OrganizationId,
     load: (page: PageRequest) => Effect.Effect<ReadonlyArray<Row>>,
-    eraseRow: (row: Row) => Changes.Changes
+    eraseRow: (row: Row, context: DecisionContext) => Changes.Changes
   ) =>
     Stream.runDrain(inPages((page) =>
       run(organization_id, {
         load: load(page),
-        decide: (rows) => Result.succeed({ result: rows, changes: Changes.all(...rows.map(eraseRow)) })
+        decide: (rows, context) =>
+          Result.succeed({ result: rows, changes: Changes.all(...rows.map((row) => eraseRow(row, context))) })
       })
     ))
 
+  const loadMessages = Effect.fnUntraced(function*(
+    organization_id: OrganizationId,
+    { channel_id, id }: ConversationRow,
+    page: PageRequest
+  ) {
+    const messages = withinFileBytes(yield* store.messages(organization_id, id, page))
+    return yield* Effect.forEach(messages, (message): Effect.Effect<LoadedMessage> => {
+      const { provider_message_id } = message
+      return provider_message_id === null
+        ? Effect.succeed({ ...message, lookedUp: null })
+        : Effect.map(
+          lookUpMessage(organization_id, { channel_id, provider_message_id }),
+          (lookedUp) => ({ ...message, lookedUp })
+        )
+    }, concurrently)
+  })
+
   return Effect.fnUntraced(function*(organization_id: OrganizationId, conversation: ConversationRow) {
-    yield* eraseInPages(
-      organization_id,
-      (page) => Effect.map(store.messages(organization_id, conversation.id, page), withinFileBytes),
-      (message) => eraseMessage(conversation, message)
-    )
+    // First the sends: one that the provider accepts from then on stores no message.
     yield* eraseInPages(organization_id, (page) => store.sends(organization_id, conversation.id, page), eraseSend)
+    yield* eraseInPages(organization_id, (page) => loadMessages(organization_id, conversation, page), eraseMessage)
   })
 })
 

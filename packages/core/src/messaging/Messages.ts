@@ -8,6 +8,7 @@ import { limits } from "../kernel/Limits.ts"
 import { operation } from "../kernel/Operations.ts"
 import { complete, type CursorInvalid, Cursors, type Page, type PageRequest, type Position } from "../kernel/Page.ts"
 import { purgeOlderThan } from "../kernel/Purges.ts"
+import { Secrets } from "../kernel/Secrets.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
 import * as Events from "../webhooks/Events.ts"
 import * as Changes from "../work/Changes.ts"
@@ -16,7 +17,7 @@ import { ConversationNotFound, ConversationStore } from "./Conversations.ts"
 import { type LinkedMedia, Media, MediaRows } from "./Media.ts"
 import { type LinkedMessage, Message, type MessageRow, MessageRows, previewOf } from "./Message.ts"
 import { type MessageUpdate, updated_fields } from "./MessageUpdate.ts"
-import { type ProviderMessage, ProviderMessageRows } from "./ProviderMessage.ts"
+import { type LookedUpMessage, type ProviderMessage, ProviderMessageRows } from "./ProviderMessage.ts"
 
 export * from "./Message.ts"
 export * from "./MessageUpdate.ts"
@@ -28,7 +29,10 @@ export class MessageNotFound extends Schema.TaggedError<MessageNotFound>()("Mess
 
 // ----------------------------------------------------------- decisions
 
-/** How long an update is stored without its message. Providers repeat their reports for days, not for weeks. */
+/**
+ * How long the row of a provider message ID is stored without a message: an early update, or the erased ID of a message.
+ * Providers repeat their reports for days, not for weeks.
+ */
 const early_update_age_max = Duration.days(30)
 
 /**
@@ -146,7 +150,8 @@ const charsOf = ({ details, media, text }: Message): number => {
  * - `list` returns a conversation's messages ordered by `created_at` descending,
  *   then ID descending, starting after the position.
  * - `findByProviderId` returns the row of a channel's provider message ID, with
- *   its message and that message's contact once the message has arrived.
+ *   its message and that message's contact once the message has arrived. If one of
+ *   `erased_ids` has a row, it returns that row. One snapshot has all rows.
  * - `purgeEarlyUpdates` removes at most `limit` rows that were created before a
  *   time and have no message, and returns how many it removed.
  */
@@ -159,7 +164,9 @@ export class MessageStore extends Context.Service<MessageStore, {
   readonly findByProviderId: (
     organization_id: OrganizationId,
     channel_id: ChannelId,
-    provider_message_id: string
+    provider_message_id: string,
+    /** The IDs that the message's row can have once the message is erased; none by default. */
+    erased_ids?: ReadonlyArray<string>
   ) => Effect.Effect<Option.Option<ProviderMessage>>
   readonly list: (
     organization_id: OrganizationId,
@@ -170,6 +177,27 @@ export class MessageStore extends Context.Service<MessageStore, {
 }>()("@messaging-crm/core/Messages/MessageStore") {}
 
 // ---------------------------------------------------------- operations
+
+/** Makes the function that looks a provider message ID up, also that of an erased message. */
+export const makeLookUpMessage = Effect.gen(function*() {
+  const messages = yield* MessageStore
+  const { signatures } = yield* Secrets
+
+  return Effect.fnUntraced(function*(
+    organization_id: OrganizationId,
+    { channel_id, provider_message_id }: Pick<LookedUpMessage, "channel_id" | "provider_message_id">
+  ) {
+    // Each root key can have signed the stored digest. Only the newest signs further ones.
+    const signed = yield* signatures(
+      "erased message",
+      JSON.stringify([organization_id, channel_id, provider_message_id])
+    )
+    const erased_ids = signed.map((signature) => `erased-${signature}`)
+    const found = yield* messages.findByProviderId(organization_id, channel_id, provider_message_id, erased_ids)
+    const lookedUp: LookedUpMessage = { channel_id, provider_message_id, found, erased_id: erased_ids[0] ?? "" }
+    return lookedUp
+  })
+})
 
 /** Operations on the messages of the current actor's conversations. */
 export class Messages extends Context.Service<Messages, {

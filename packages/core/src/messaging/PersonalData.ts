@@ -9,7 +9,6 @@ import type { ConcurrentChanges } from "../work/Decide.ts"
 import { makeErase } from "./ContactErasure.ts"
 import { makeExport } from "./ContactExport.ts"
 
-export { eraseMessage } from "./ContactErasure.ts"
 export { ContactExport, export_schema } from "./ContactExport.ts"
 export { PersonalDataStore } from "./PersonalDataStore.ts"
 

@@ -1,5 +1,8 @@
 /**
  * Provider messages: the message of each provider message ID, and the updates that arrive before it (contract §15.4).
+ *
+ * The row of an erased message has a keyed digest as its ID, the erased ID, so that a repeated callback restores nothing
+ * (contract §20.2).
  */
 import { Option } from "effect"
 import type { ChannelId, ContactId, ConversationId, MessageId } from "../kernel/Ids.ts"
@@ -48,7 +51,34 @@ export interface ProviderMessage
   readonly message: Option.Option<MessageRow & { readonly contact_id: ContactId }>
 }
 
+/** What is stored under a provider message ID. */
+export interface LookedUpMessage extends Pick<ProviderMessageColumns, "channel_id" | "provider_message_id"> {
+  readonly found: Option.Option<ProviderMessage>
+  /** The ID of the row once the message is erased. */
+  readonly erased_id: string
+}
+
 // ----------------------------------------------------------- decisions
+
+/** Returns whether the message was erased: its row has another ID than the network's. */
+export const isErased = ({ found, provider_message_id }: LookedUpMessage): boolean =>
+  Option.exists(found, (row) => row.provider_message_id !== provider_message_id)
+
+/** Replaces the row of a provider message ID with one of its erased ID. */
+export const eraseProviderMessage = (lookedUp: LookedUpMessage, now: Timestamp): Changes.Changes => {
+  const { channel_id, erased_id, provider_message_id } = lookedUp
+  return Changes.all(
+    ProviderMessageRows.remove({ channel_id, provider_message_id }),
+    isErased(lookedUp) ? Changes.none : ProviderMessageRows.insert({
+      channel_id,
+      provider_message_id: erased_id,
+      conversation_id: null,
+      message_id: null,
+      early_updates: [],
+      created_at: now
+    })
+  )
+}
 
 /** Returns the message of a provider message ID, if it has arrived. */
 export const arrived = (found: Option.Option<ProviderMessage>) => Option.flatMap(found, ({ message }) => message)

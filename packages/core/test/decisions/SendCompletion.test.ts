@@ -2,8 +2,16 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Changes from "@messaging-crm/core/Changes"
 import { ConversationId, MessageId } from "@messaging-crm/core/Ids"
-import type { Message, MessageRow, MessageUpdate, ProviderMessage, StatusUpdate } from "@messaging-crm/core/Messages"
-import { MessageRows } from "@messaging-crm/core/Messages"
+import {
+  type LookedUpMessage,
+  type Message,
+  type MessageRow,
+  MessageRows,
+  type MessageUpdate,
+  type ProviderMessage,
+  ProviderMessageRows,
+  type StatusUpdate
+} from "@messaging-crm/core/Messages"
 import { type OutgoingSend, type SendRow, SendRows } from "@messaging-crm/core/Sends"
 import { erased } from "@messaging-crm/core/Text"
 import { Option } from "effect"
@@ -32,6 +40,13 @@ const stored = (
     message: Option.map(Option.fromNullishOr(known), (found) => ({ ...found, contact_id: contact.id }))
   })
 
+const lookedUp = (found: Option.Option<ProviderMessage>): LookedUpMessage => ({
+  channel_id: channel.id,
+  provider_message_id: "p",
+  found,
+  erased_id: "erased-p"
+})
+
 const completed = (
   send: Partial<SendRow>,
   provider_message: Option.Option<ProviderMessage> = Option.none(),
@@ -39,7 +54,7 @@ const completed = (
   update: StatusUpdate | null = null
 ) =>
   complete(
-    { outgoing: Option.some(outgoingOf(send)), provider_message },
+    { outgoing: Option.some(outgoingOf(send)), provider_message: lookedUp(provider_message) },
     { provider_message_id: "p", recipient_aliases },
     update,
     context()
@@ -91,7 +106,31 @@ describe("an accepted send", () => {
       Changes.all(aliases, SendRows.expect(row))
     )
     assert.deepStrictEqual(completed(ended), Changes.none)
-    assert.deepStrictEqual(completed({ recipient: erased }, Option.none(), ["wa-1"]), Changes.none)
+    assert.isUndefined(completed({ recipient: erased }, Option.none(), ["wa-1"]).aliases)
+  })
+
+  it("of a person who was erased keeps only the erased ID of its message, and leaves a stored message alone", () => {
+    const remembered = completed({ recipient: erased })
+    assert.deepStrictEqual(
+      remembered,
+      Changes.all(
+        ProviderMessageRows.remove({ channel_id: channel.id, provider_message_id: "p" }),
+        ProviderMessageRows.insert({
+          channel_id: channel.id,
+          provider_message_id: "erased-p",
+          conversation_id: null,
+          message_id: null,
+          early_updates: [],
+          created_at: context().now
+        })
+      )
+    )
+    assert.deepStrictEqual(completed({ recipient: erased }, stored(null, [{ status: "read", at: noon }])), remembered)
+    assert.deepStrictEqual(completed({ recipient: erased }, stored(message)), Changes.none)
+    const isErased = Option.map(stored(null), (row) => ({ ...row, provider_message_id: "erased-p" }))
+    assert.deepStrictEqual(completed({ recipient: erased }, isErased), Changes.none)
+    // The provider has reused the ID of an erased message.
+    assert.deepInclude(insertedMessage(completed({}, isErased))[0], { text: "Hello", provider_message_id: null })
   })
 
   it("that failed because its outcome was unknown is sent after all; one that failed otherwise is not", () => {
@@ -101,7 +140,7 @@ describe("an accepted send", () => {
   })
 
   it("that does not exist changes nothing", () => {
-    const loaded = { outgoing: Option.none(), provider_message: Option.none() }
+    const loaded = { outgoing: Option.none(), provider_message: lookedUp(Option.none()) }
     assert.deepStrictEqual(complete(loaded, { provider_message_id: "p" }, null, context()), Changes.none)
   })
 })

@@ -6,19 +6,28 @@
  * of the provider's message ID, so concurrent ones conflict. This also holds for
  * events that arrive before their message.
  */
-import { Context, Effect, Layer, Option, Schema, Stream } from "effect"
+import { Context, Effect, Layer, Metric, Option, Schema, Stream } from "effect"
 import { type Channel, ChannelStore } from "../../catalog/Channels.ts"
 import { changeIdentity, networkIdsOf, withSpellings } from "../../contacts/ContactIdentities.ts"
 import { ContactStore, type Person } from "../../contacts/Contacts.ts"
 import { applyPreference } from "../../contacts/MarketingPreferences.ts"
 import { concurrently } from "../../kernel/Concurrency.ts"
 import { ChannelId, type OrganizationId } from "../../kernel/Ids.ts"
+import { callbacks_ignored } from "../../kernel/Metrics.ts"
 import { traced } from "../../kernel/Traces.ts"
 import * as Changes from "../../work/Changes.ts"
 import { Decide, type DecisionContext } from "../../work/Decide.ts"
 import { ConversationStore } from "../Conversations.ts"
 import { type FileUnavailable, Media, type MessageMedia } from "../Media.ts"
-import { arrived, clamped, MessageStore, type MessageUpdate, reportedText } from "../Messages.ts"
+import {
+  arrived,
+  clamped,
+  isErased,
+  type LookedUpMessage,
+  makeLookUpMessage,
+  type MessageUpdate,
+  reportedText
+} from "../Messages.ts"
 import { applyStatusReport, isMessageOfSend, makeFindCovered, makeLoadReport, updateMessage } from "./MessageReports.ts"
 import { makeLoadMessage, type NetworkMessage, personOf, storeMessage } from "./NetworkMessages.ts"
 import type {
@@ -54,22 +63,31 @@ const fromCallback = (changes: Changes.Changes, callback_id: string | null): Cha
 
 // ---------------------------------------------------------- operations
 
-/** Makes the function that commits the changes that an event causes. Such a decision returns no result and no error. */
+/** Counts an event about an erased message. */
+const countErased = Metric.update(Metric.withAttributes(callbacks_ignored, { reason: "erased", kind: "other" }), 1)
+
+/**
+ * Makes the function that commits the changes that an event causes. An event about an erased message, which `messageOf`
+ * returns, causes none.
+ */
 const makeCommitChanges = Effect.gen(function*() {
   const { settle } = yield* Decide
 
   return <Loaded>(
     { callback_id, organization_id }: Origin,
     load: Effect.Effect<Loaded>,
-    changesOf: (loaded: Loaded, context: DecisionContext) => Changes.Changes
+    changesOf: (loaded: Loaded, context: DecisionContext) => Changes.Changes,
+    messageOf: (loaded: Loaded) => LookedUpMessage | null = () => null
   ): Effect.Effect<void> =>
-    Effect.asVoid(settle({ organization_id }, {
+    settle({ organization_id }, {
       load,
-      decide: (loaded, context) => ({
-        result: undefined,
-        changes: fromCallback(changesOf(loaded, context), callback_id)
-      })
-    }))
+      decide: (loaded, context) => {
+        const message = messageOf(loaded)
+        return message !== null && isErased(message)
+          ? { result: "ignored", changes: Changes.none }
+          : { result: "applied", changes: fromCallback(changesOf(loaded, context), callback_id) }
+      }
+    }).pipe(Effect.flatMap((result) => result === "ignored" ? countErased : Effect.void))
 })
 
 /** Returns the report that a message of the business is that of a send. */
@@ -87,8 +105,8 @@ const makeReceiveMessage = Effect.gen(function*() {
   const commitChanges = yield* makeCommitChanges
   const loadMessage = yield* makeLoadMessage
   const loadReport = yield* makeLoadReport
+  const lookUpMessage = yield* makeLookUpMessage
   const media = yield* Media
-  const messages = yield* MessageStore
 
   return Effect.fnUntraced(function*(origin: Origin, event: NetworkMessage) {
     const { channel, organization_id } = origin
@@ -104,12 +122,14 @@ const makeReceiveMessage = Effect.gen(function*() {
         (loaded, context) =>
           report !== null && loaded.report !== null && isMessageOfSend(loaded.report)
             ? applyStatusReport(loaded.report, report, context)
-            : storeMessage(loaded.message, channel, event, file, context)
+            : storeMessage(loaded.message, channel, event, file, context),
+        ({ message }) => message.lookedUp
       )
     if (event.media === null) return yield* commitMessage(null)
     // The file of a repeated event is not read again.
-    const found = yield* messages.findByProviderId(organization_id, channel.id, event.provider_message_id)
-    if (Option.isSome(arrived(found))) return
+    const lookedUp = yield* lookUpMessage(organization_id, event)
+    if (isErased(lookedUp)) return yield* countErased
+    if (Option.isSome(arrived(lookedUp.found))) return
     yield* media.receive(organization_id, event.media, commitMessage)
   })
 })
@@ -117,16 +137,15 @@ const makeReceiveMessage = Effect.gen(function*() {
 /** Makes the function that applies an update to one message. */
 const makeUpdate = Effect.gen(function*() {
   const commitChanges = yield* makeCommitChanges
-  const messages = yield* MessageStore
+  const lookUpMessage = yield* makeLookUpMessage
 
-  return (origin: Origin, provider_message_id: string, update: MessageUpdate) => {
-    const channel_id = origin.channel.id
-    return commitChanges(
+  return (origin: Origin, provider_message_id: string, update: MessageUpdate) =>
+    commitChanges(
       origin,
-      messages.findByProviderId(origin.organization_id, channel_id, provider_message_id),
-      (found, context) => updateMessage(found, { channel_id, provider_message_id }, update, context)
+      lookUpMessage(origin.organization_id, { channel_id: origin.channel.id, provider_message_id }),
+      (lookedUp, context) => updateMessage(lookedUp, update, context),
+      (lookedUp) => lookedUp
     )
-  }
 })
 
 /** Makes the function that applies a report to each message that it covers, in a commit each. */
@@ -230,7 +249,8 @@ export class Inbound extends Context.Service<Inbound, {
             return commitChanges(
               origin,
               loadReport(origin.organization_id, event),
-              (loaded, context) => applyStatusReport(loaded, event, context)
+              (loaded, context) => applyStatusReport(loaded, event, context),
+              ({ lookedUp }) => lookedUp
             )
           case "message_edited": {
             const { at, provider_message_id, text } = event

@@ -6,7 +6,6 @@ import { type ChannelHoldRow, ChannelHoldStore, pause } from "../../catalog/Chan
 import type { ConversationId, OrganizationId } from "../../kernel/Ids.ts"
 import { limits } from "../../kernel/Limits.ts"
 import type { Position } from "../../kernel/Page.ts"
-import { erased } from "../../kernel/Text.ts"
 import type { Timestamp } from "../../kernel/Timestamps.ts"
 import * as Changes from "../../work/Changes.ts"
 import type { DecisionContext } from "../../work/Decide.ts"
@@ -15,12 +14,12 @@ import {
   applyUpdate,
   arrived,
   clamped,
+  type LookedUpMessage,
+  makeLookUpMessage,
   type Message,
   MessageStore,
   type MessageUpdate,
   positionOf,
-  type ProviderMessage,
-  type ProviderMessageColumns,
   revise,
   type StatusUpdate,
   storeEarlyUpdate,
@@ -34,8 +33,7 @@ import type { MessagesReported, MessageStatusReported } from "./ProviderEvents.t
 
 /** Updates the message, or stores the update until the message arrives. */
 export const updateMessage = (
-  found: Option.Option<ProviderMessage>,
-  { channel_id, provider_message_id }: Pick<ProviderMessageColumns, "channel_id" | "provider_message_id">,
+  { channel_id, found, provider_message_id }: LookedUpMessage,
   update: MessageUpdate,
   context: DecisionContext
 ): Changes.Changes => {
@@ -52,7 +50,7 @@ export const updateMessage = (
 
 /** The rows that `applyStatusReport` needs. */
 interface LoadedReport {
-  readonly found: Option.Option<ProviderMessage>
+  readonly lookedUp: LookedUpMessage
   /** The hold of the channel, if the report pauses it. */
   readonly hold: Option.Option<ChannelHoldRow>
   /** The send of the message; null if the report cannot complete one. */
@@ -69,30 +67,32 @@ const updateOf = ({ at, failure, status }: MessageStatusReported): StatusUpdate 
  * provider accepted it.
  */
 const updateOrComplete = (
-  { completion, found }: LoadedReport,
+  { completion, lookedUp }: LoadedReport,
   event: MessageStatusReported,
   context: DecisionContext
 ): Changes.Changes => {
   const { provider_message_id, recipient_aliases = [] } = event
   const update = updateOf(event)
-  if (completion === null) return updateMessage(found, event, update, context)
+  if (completion === null) return updateMessage(lookedUp, update, context)
   const applied = { ...update, at: clamped(event.at, context.now) }
   const completed = SendCompletion.complete(completion, { provider_message_id, recipient_aliases }, applied, context)
-  return SendCompletion.isAwaited(completion)
+  const { provider_message } = completion
+  const isForgotten = SendCompletion.isToErased(completion) && Option.isNone(arrived(provider_message.found))
+  return isForgotten || SendCompletion.isAwaited(completion)
     ? completed
-    : Changes.all(completed, updateMessage(completion.provider_message, event, update, context))
+    : Changes.all(completed, updateMessage(provider_message, update, context))
 }
 
 /**
  * Returns whether a message that the network reports with a reference is that of a send: it is stored as such, or the send can
  * still have it. Another program can use the reference of a send, or any uuid.
  */
-export const isMessageOfSend = ({ completion, found }: LoadedReport): boolean => {
-  const known = Option.getOrNull(arrived(found))
+export const isMessageOfSend = ({ completion, lookedUp }: LoadedReport): boolean => {
+  const known = Option.getOrNull(arrived(lookedUp.found))
   if (completion === null) return known !== null
-  return Option.exists(
+  return SendCompletion.isToErased(completion) || Option.exists(
     completion.outgoing,
-    ({ send }) => send.recipient === erased || isUnproven(send) || (known !== null && send.message_id === known.id)
+    ({ send }) => isUnproven(send) || (known !== null && send.message_id === known.id)
   )
 }
 
@@ -140,24 +140,24 @@ const isLastPage = (page: ReadonlyArray<Message>, report: MessagesReported): boo
 export const makeLoadReport = Effect.gen(function*() {
   const holds = yield* ChannelHoldStore
   const loadCompletion = yield* SendCompletion.makeLoadCompletion
-  const messages = yield* MessageStore
+  const lookUpMessage = yield* makeLookUpMessage
 
   return Effect.fnUntraced(function*(organization_id: OrganizationId, event: MessageStatusReported) {
     const { channel_id, provider_message_id, reference: send_id } = event
-    const found = yield* messages.findByProviderId(organization_id, channel_id, provider_message_id)
+    const lookedUp = yield* lookUpMessage(organization_id, event)
     const hold = event.pauses_channel === undefined
       ? Option.none()
       : yield* holds.find(organization_id, channel_id)
     // A message written in the network's own app may be the send's.
-    const isKnown = Option.exists(arrived(found), ({ sender }) => sender.type !== "business_app")
-    if (isKnown || send_id === null) return { found, hold, completion: null }
+    const isKnown = Option.exists(arrived(lookedUp.found), ({ sender }) => sender.type !== "business_app")
+    if (isKnown || send_id === null) return { lookedUp, hold, completion: null }
     const { outgoing, provider_message } = yield* loadCompletion(organization_id, {
       channel_id,
       provider_message_id,
       send_id
     })
     const ofChannel = Option.filter(outgoing, ({ send }) => send.channel_id === channel_id)
-    return { found, hold, completion: { outgoing: ofChannel, provider_message } }
+    return { lookedUp, hold, completion: { outgoing: ofChannel, provider_message } }
   })
 })
 

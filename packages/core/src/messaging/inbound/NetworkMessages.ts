@@ -23,9 +23,9 @@ import {
   clamped,
   earlyUpdates,
   insert as insertMessage,
+  type LookedUpMessage,
+  makeLookUpMessage,
   type Message,
-  MessageStore,
-  type ProviderMessage,
   reportedText,
   resourceOf
 } from "../Messages.ts"
@@ -42,7 +42,7 @@ type DescribedMessage = Omit<ProviderMessageReceived, "media"> | Omit<ProviderMe
 
 /** The rows that `storeMessage` needs. */
 interface Loaded {
-  readonly found: Option.Option<ProviderMessage>
+  readonly lookedUp: LookedUpMessage
   readonly identities: ReadonlyArray<IdentityWithConversation>
   readonly contact: Matched
 }
@@ -77,7 +77,7 @@ const writtenAt = (event: DescribedMessage, { now }: DecisionContext): Timestamp
 
 /** Returns the message of an event with the updates that arrived before it. */
 const messageOf = (
-  { found }: Loaded,
+  { lookedUp }: Loaded,
   event: DescribedMessage,
   file: MessageMedia | null,
   conversation_id: ConversationId,
@@ -100,7 +100,7 @@ const messageOf = (
     edited_at: null,
     deleted_at: null
   }
-  const revised = earlyUpdates(found).reduce(applyUpdate, original)
+  const revised = earlyUpdates(lookedUp.found).reduce(applyUpdate, original)
   // The file of a message whose deletion arrived before it is not stored.
   return { ...revised, media: revised.deleted_at === null ? file : null }
 }
@@ -118,7 +118,7 @@ export const storeMessage = (
   file: MessageMedia | null,
   context: DecisionContext
 ): Changes.Changes => {
-  const { contact, found, identities } = loaded
+  const { contact, identities, lookedUp: { found } } = loaded
   if (Option.isSome(arrived(found))) return Changes.none
   const identity = findOrCreateByIdentity(partnerOf(channel, event), identities, contact, context)
   const known = identities[0]?.conversation ?? null
@@ -169,14 +169,14 @@ const makeLoadPartner = Effect.gen(function*() {
 /** Makes the function that loads what `storeMessage` needs. */
 export const makeLoadMessage = Effect.gen(function*() {
   const loadPartner = yield* makeLoadPartner
-  const messages = yield* MessageStore
+  const lookUpMessage = yield* makeLookUpMessage
 
   return (organization_id: OrganizationId, channel: Channel, event: NetworkMessage): Effect.Effect<Loaded> =>
     Effect.map(
       Effect.all([
-        messages.findByProviderId(organization_id, channel.id, event.provider_message_id),
+        lookUpMessage(organization_id, event),
         loadPartner(organization_id, channel, partnerOf(channel, event))
       ], concurrently),
-      ([found, partner]) => ({ found, ...partner })
+      ([lookedUp, partner]) => ({ lookedUp, ...partner })
     )
 })

@@ -14,11 +14,13 @@ import {
   arrived,
   clamped,
   earlyUpdates,
+  eraseProviderMessage,
   insert as insertMessage,
+  isErased,
+  type LookedUpMessage,
+  makeLookUpMessage,
   type Message,
   type MessageRow,
-  MessageStore,
-  type ProviderMessage,
   resourceOf,
   revise,
   type StatusUpdate,
@@ -32,7 +34,7 @@ import { isOpen, isUnproven, type OutgoingSend, type SendRow, SendRows, SendStat
 /** The rows that `complete` needs. */
 export interface Loaded {
   readonly outgoing: Option.Option<OutgoingSend>
-  readonly provider_message: Option.Option<ProviderMessage>
+  readonly provider_message: LookedUpMessage
 }
 
 const senderOf = ({ member_name, send }: OutgoingSend): Message["sender"] =>
@@ -96,9 +98,22 @@ const isMessageOf = ({ content, conversation_id }: SendRow, message: Message): b
   message.direction === "outbound" && message.conversation_id === conversation_id &&
   (message.text === content.text || message.sender.type === "business_app")
 
+/** Returns whether the send was to a person who was erased. */
+export const isToErased = ({ outgoing }: Loaded): boolean =>
+  Option.exists(outgoing, ({ send }) => send.recipient === erased)
+
 /** Returns whether the provider may have accepted the send, which is not known yet. */
-export const isAwaited = ({ outgoing }: Loaded): boolean =>
-  Option.exists(outgoing, ({ send }) => send.recipient !== erased && isUnproven(send))
+export const isAwaited = (loaded: Loaded): boolean =>
+  !isToErased(loaded) && Option.exists(loaded.outgoing, ({ send }) => isUnproven(send))
+
+/**
+ * Keeps only the erased ID of the message of an erased person's send, so that later reports about it are not stored. A
+ * stored message keeps its ID.
+ */
+const forgetMessage = ({ provider_message }: Loaded, { now }: DecisionContext): Changes.Changes =>
+  isErased(provider_message) || Option.isSome(arrived(provider_message.found))
+    ? Changes.none
+    : eraseProviderMessage(provider_message, now)
 
 /**
  * Links a send to a message that is stored already, and corrects the sender of one that was reported as written in
@@ -127,32 +142,34 @@ const adopt = (
  * message, and this one is stored without it.
  */
 export const complete = (
-  { outgoing, provider_message }: Loaded,
+  loaded: Loaded,
   { provider_message_id, recipient_aliases = [], sent_at }: Accepted,
   update: StatusUpdate | null,
   context: DecisionContext
 ): Changes.Changes => {
+  const { outgoing, provider_message } = loaded
   if (Option.isNone(outgoing)) return Changes.none
   const { channel, contact_id, identity_id, send: row } = outgoing.value
   // What the provider reports about a person whose data was erased is not stored.
-  if (row.recipient === erased) return Changes.none
+  if (isToErased(loaded)) return forgetMessage(loaded, context)
   const aliases = addAliases(channel.type, identity_id, recipient_aliases)
   // A concurrent erasure of the person writes the send, and so makes this commit fail.
   const aliasesOnly = recipient_aliases.length === 0 ? Changes.none : Changes.all(aliases, SendRows.expect(row))
   if (!isUnproven(row)) return aliasesOnly
-  const known = Option.getOrNull(arrived(provider_message))
+  const { found } = provider_message
+  const known = Option.getOrNull(arrived(found))
   if (known !== null && isMessageOf(row, known)) {
     return Changes.all(aliases, adopt(known, outgoing.value, update, context))
   }
   const named = {
-    provider_message_id: known === null ? provider_message_id : null,
+    provider_message_id: known === null && !isErased(provider_message) ? provider_message_id : null,
     sent_at: clamped(sent_at ?? context.now, context.now)
   }
   const accepted = messageOf(outgoing.value, named, context)
-  const message = [...earlyUpdates(provider_message), ...update === null ? [] : [update]].reduce(applyUpdate, accepted)
+  const message = [...earlyUpdates(found), ...update === null ? [] : [update]].reduce(applyUpdate, accepted)
   return Changes.all(
     aliases,
-    insertMessage(row.channel_id, contact_id, provider_message, message),
+    insertMessage(row.channel_id, contact_id, found, message),
     SendRows.update(row, SendState.accept(row, message.id)),
     messageEvents(contact_id, message, context)
   )
@@ -167,7 +184,7 @@ export const complete = (
  * since, the commit conflicts and the send is reloaded.
  */
 export const makeLoadCompletion = Effect.gen(function*() {
-  const messages = yield* MessageStore
+  const lookUpMessage = yield* makeLookUpMessage
   const sends = yield* SendStore
 
   return Effect.fnUntraced(function*(
@@ -180,9 +197,10 @@ export const makeLoadCompletion = Effect.gen(function*() {
     begun?: OutgoingSend
   ) {
     const load = sends.load(organization_id, send_id)
-    const found = messages.findByProviderId(organization_id, channel_id, provider_message_id)
-    if (begun === undefined) return yield* Effect.all({ outgoing: load, provider_message: found }, concurrently)
-    const provider_message = yield* found
-    return { outgoing: Option.isSome(arrived(provider_message)) ? yield* load : Option.some(begun), provider_message }
+    const lookUp = lookUpMessage(organization_id, { channel_id, provider_message_id })
+    if (begun === undefined) return yield* Effect.all({ outgoing: load, provider_message: lookUp }, concurrently)
+    const provider_message = yield* lookUp
+    const isStored = Option.isSome(provider_message.found)
+    return { outgoing: isStored ? yield* load : Option.some(begun), provider_message }
   })
 })
