@@ -149,7 +149,7 @@ export interface Organization {
   readonly sends: Array<Send>
   /** Keyed by channel and provider message ID. */
   readonly revisions: Map<string, Array<Revision>>
-  /** The same keys of the messages of erased people: what the network repeats about them changes nothing. */
+  /** The same keys of erased messages: what the network repeats about them changes nothing. */
   readonly erased_messages: Set<string>
   readonly webhooks: Array<Webhook>
   /** Every event that was raised. */

@@ -51,7 +51,7 @@ export interface ProviderMessage
   readonly message: Option.Option<MessageRow & { readonly contact_id: ContactId }>
 }
 
-/** What is stored under a provider message ID. */
+/** The result of looking a provider message ID up. */
 export interface LookedUpMessage extends Pick<ProviderMessageColumns, "channel_id" | "provider_message_id"> {
   readonly found: Option.Option<ProviderMessage>
   /** The ID of the row once the message is erased. */

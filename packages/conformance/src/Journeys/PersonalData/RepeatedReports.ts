@@ -1,4 +1,4 @@
-/** What a network repeats about an erased person, and erasures that end before one of their commits. */
+/** Reports that a network repeats after an erasure, and erasures that end before one of their commits. */
 import { assert } from "@effect/vitest"
 import { Commit } from "@messaging-crm/core/Commit"
 import { Conversations } from "@messaging-crm/core/Conversations"
@@ -94,7 +94,7 @@ export const repeatedReports = (it: It) => {
       yield* repeat(scene)
       assert.deepStrictEqual(yield* threads(scene), before)
       yield* scene.receiveText(`m.9.${scene.number}`, "Hello again")
-      const [added] = (yield* threads(scene)).filter(({ conversation }) =>
+      const added = (yield* threads(scene)).find(({ conversation }) =>
         before.every((each) => each.conversation.id !== conversation.id)
       )
       assert.deepStrictEqual(added?.page.data.map(({ text }) => text), ["Hello again"])

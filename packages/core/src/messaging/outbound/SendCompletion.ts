@@ -98,7 +98,7 @@ const isMessageOf = ({ content, conversation_id }: SendRow, message: Message): b
   message.direction === "outbound" && message.conversation_id === conversation_id &&
   (message.text === content.text || message.sender.type === "business_app")
 
-/** Returns whether the send was to a person who was erased. */
+/** Returns whether the send was to a person whose data is erased. */
 export const isToErased = ({ outgoing }: Loaded): boolean =>
   Option.exists(outgoing, ({ send }) => send.recipient === erased)
 
@@ -107,7 +107,7 @@ export const isAwaited = (loaded: Loaded): boolean =>
   !isToErased(loaded) && Option.exists(loaded.outgoing, ({ send }) => isUnproven(send))
 
 /**
- * Keeps only the erased ID of the message of an erased person's send, so that later reports about it are not stored. A
+ * Keeps only the erased ID of the message of a send to a person whose data is erased, so that later reports about it are not stored. A
  * stored message keeps its ID.
  */
 const forgetMessage = ({ provider_message }: Loaded, { now }: DecisionContext): Changes.Changes =>
