@@ -17,6 +17,7 @@ import * as PersonalData from "./Journeys/PersonalData.ts"
 import * as PersonalDataPages from "./Journeys/PersonalDataPages.ts"
 import * as Sends from "./Journeys/Sends.ts"
 import * as Spellings from "./Journeys/Spellings.ts"
+import * as StorageBudget from "./Journeys/StorageBudget.ts"
 import * as WebhookFailures from "./Journeys/WebhookFailures.ts"
 import * as WebhookRaces from "./Journeys/WebhookRaces.ts"
 import * as WebhookReplays from "./Journeys/WebhookReplays.ts"
@@ -25,6 +26,7 @@ import * as Webhooks from "./Journeys/Webhooks.ts"
 
 export const journeyTests = (storage: Storage, options: Options) => {
   IdempotentRequests.journeyTests(storage)
+  StorageBudget.journeyTests(storage)
   Sends.journeyTests(storage)
   Holds.journeyTests(storage)
   Inbound.journeyTests(storage)

@@ -15,7 +15,7 @@ import {
 import { OrganizationId } from "@messaging-crm/core/Ids"
 import { limits } from "@messaging-crm/core/Limits"
 import { Secrets } from "@messaging-crm/core/Secrets"
-import { StorageUse } from "@messaging-crm/core/StorageUse"
+import { StorageExhausted, StorageUse } from "@messaging-crm/core/StorageUse"
 import { Arbitrary, Cause, DateTime, Duration, Effect, Exit, Layer, Option, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import * as RecordedResponses from "../src/work/RecordedResponses.ts"
@@ -117,6 +117,7 @@ const scene = (commits: "apply" | "find the key used", ...found: ReadonlyArray<R
   const counted: Array<readonly [OrganizationId, number, number]> = []
   const purged: Array<readonly [number, number]> = []
   const records = [...found]
+  const state = { is_exhausted: false }
   let looked = 0
   const outside = Layer.mergeAll(
     Secrets.layer,
@@ -136,12 +137,13 @@ const scene = (commits: "apply" | "find the key used", ...found: ReadonlyArray<R
           Effect.sync(() => {
             for (const { age_max, bytes } of stored) counted.push([organization_id, bytes, Duration.toHours(age_max)])
           }),
-        require: () => Effect.void,
+        require: () =>
+          Effect.suspend(() => state.is_exhausted ? Effect.fail(new StorageExhausted({ limit: 9 })) : Effect.void),
         purge: Effect.succeed(0)
       })
     )
   )
-  return { committed, counted, purged, outside, layer: Idempotency.layer.pipe(Layer.provide(outside)) }
+  return { committed, counted, purged, outside, state, layer: Idempotency.layer.pipe(Layer.provide(outside)) }
 }
 
 const asOurs = Effect.provideService(CurrentActor, { organization_id: ours, member_id: null })
@@ -165,7 +167,18 @@ describe("a response of 400 or above", () => {
       yield* TestClock.setTime(7)
       assert.deepStrictEqual(yield* reject, { ...rejection, request_id: "r-1", replayed: false })
       assert.deepStrictEqual(committed, [{ response: record }])
-      assert.deepStrictEqual(counted, [[ours, 500 + rejection.body.byteLength, 72]])
+      assert.deepStrictEqual(counted, [[ours, 262, 72]])
+    }).pipe(Effect.provide(layer))
+  })
+
+  it.effect("is not recorded while the storage budget is used up, and a retry runs again", () => {
+    const { committed, layer, state } = scene("apply")
+    return Effect.gen(function*() {
+      state.is_exhausted = true
+      assert.instanceOf(yield* Effect.flip(reject), StorageExhausted)
+      assert.deepStrictEqual(committed, [])
+      state.is_exhausted = false
+      assert.isFalse((yield* reject).replayed)
     }).pipe(Effect.provide(layer))
   })
 

@@ -1,9 +1,16 @@
 /** Tests of the bytes that a process counts for each organization, and of when it adds them to the database's sum. */
 import { assert, describe, it } from "@effect/vitest"
-import type { RecordedResponse } from "@messaging-crm/core/Changes"
-import { ContactId, EventId, OrganizationId } from "@messaging-crm/core/Ids"
+import * as Changes from "@messaging-crm/core/Changes"
+import { ContactId, EventId, OrganizationId, WebhookId } from "@messaging-crm/core/Ids"
 import type { RaisedEvent } from "@messaging-crm/core/RaisedEvents"
-import { StorageBudget, StorageUse, StorageUseStore, storedBy } from "@messaging-crm/core/StorageUse"
+import {
+  StorageBudget,
+  StorageUse,
+  StorageUseStore,
+  storedBy,
+  storedResponseBody
+} from "@messaging-crm/core/StorageUse"
+import { newDelivery, WebhookDeliveryRows } from "@messaging-crm/core/WebhookDeliveries"
 import { DateTime, Duration, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 
@@ -125,7 +132,7 @@ it.effect("expired sums are deleted, 5,000 at a time", () => {
 })
 
 describe("a commit", () => {
-  const record: RecordedResponse = {
+  const record: Changes.RecordedResponse = {
     key: "order-4711",
     fingerprint: "f".repeat(64),
     status: 200,
@@ -147,17 +154,42 @@ describe("a commit", () => {
   const bytesAndHours = (...commit: Parameters<typeof storedBy>) =>
     storedBy(...commit).map(({ age_max, bytes }) => [bytes, Duration.toHours(age_max)])
 
-  it("stores its record with its keys, and so its events", () => {
-    assert.deepStrictEqual(bytesAndHours({ response: { ...record, body: null } }), [[500, 72]])
-    assert.deepStrictEqual(bytesAndHours({ response: record }), [[502, 72]])
-    const raise = ["{}", "{\"a\":1}"].map((body) => ({ ...event, body }))
-    assert.deepStrictEqual(bytesAndHours({ raise }), [[302, 720], [307, 720]])
+  it("stores its record with its key and its index, and its events", () => {
+    assert.deepStrictEqual(bytesAndHours({ response: { ...record, body: null } }), [[248, 72]])
+    assert.deepStrictEqual(bytesAndHours({ response: { ...record, body: new Uint8Array(1000) } }), [[1448, 72]])
+    const raise = ["", "一"].map((body) => ({ ...event, body }))
+    assert.deepStrictEqual(bytesAndHours({ raise }), [[240, 720], [244, 720]])
   })
 
   it("stores the resource of an event only where a webhook asks for it", () => {
     const resource = { name: "contact", value: { notes: "一" }, contact_id, message_id: null }
     const raise = [{ ...event, body: "{\"data\":{\"a\":1}}", resource }]
-    assert.deepStrictEqual(bytesAndHours({ raise }, [event.id]), [[358, 720]])
-    assert.deepStrictEqual(bytesAndHours({ raise }), [[316, 720]])
+    const subscribed = { id: event.id, deliveries: 0, is_full: true }
+    assert.deepStrictEqual(bytesAndHours({ raise }, [subscribed]), [[310, 720]])
+    for (const other of [[], [{ ...subscribed, is_full: false }], [{ ...subscribed, id: EventId.make(contact_id) }]]) {
+      assert.deepStrictEqual(bytesAndHours({ raise }, other), [[260, 720]])
+    }
+  })
+
+  it("stores the deliveries of its events and those that it inserts, and the work", () => {
+    const subscribed = [3, 4].map((deliveries) => ({ id: event.id, deliveries, is_full: false }))
+    assert.deepStrictEqual(bytesAndHours({}, subscribed), [[7 * 520, 720], [7 * 600, 76]])
+    const delivery = newDelivery(event, WebhookId.make(contact_id))
+    const work = { kind: "webhook_delivery", lane: "l", ref: delivery.id, due_at: event.created_at } as const
+    assert.deepStrictEqual(
+      bytesAndHours(Changes.all(WebhookDeliveryRows.insert(delivery), Changes.enqueue(work))),
+      [[520, 720], [600, 76]]
+    )
+  })
+
+  it("stores of a delivery's response what the one before it did not", () => {
+    const bytes = ([after, before]: ReadonlyArray<string | null>) =>
+      storedResponseBody(after ?? null, before ?? null).bytes
+    assert.deepStrictEqual([["一一一一", null], ["abcde", "abcd"], ["a", "abcd"], [null, "a"]].map(bytes), [
+      15,
+      2,
+      0,
+      0
+    ])
   })
 })

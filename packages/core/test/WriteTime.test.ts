@@ -1,8 +1,8 @@
 /** The time limit of a write: the answer when it is over, and that the answer stays true. */
 import { assert, describe, it } from "@effect/vitest"
-import { Commit, type CommitFailure, Conflict, Unconfirmed } from "@messaging-crm/core/Commit"
+import { Commit, type CommitFailure, Conflict, type SubscribedEvent, Unconfirmed } from "@messaging-crm/core/Commit"
 import { Decide } from "@messaging-crm/core/Decide"
-import { type EventId, Ids, OrganizationId, TagId } from "@messaging-crm/core/Ids"
+import { Ids, OrganizationId, TagId } from "@messaging-crm/core/Ids"
 import { Secrets } from "@messaging-crm/core/Secrets"
 import { StorageUse } from "@messaging-crm/core/StorageUse"
 import { TagRows } from "@messaging-crm/core/Tags"
@@ -15,7 +15,7 @@ const ours = OrganizationId.make("01990000-0000-7000-8000-000000000001")
 const changes = TagRows.update({ id: TagId.make("01990000-0000-7000-8000-000000000004"), version: 1 }, {})
 
 /** How a commit of the test's store ends. */
-type Committed = Effect.Effect<ReadonlyArray<EventId>, CommitFailure>
+type Committed = Effect.Effect<ReadonlyArray<SubscribedEvent>, CommitFailure>
 
 /** A store whose commits end in these ways in turn, and the last way from then on. It counts them. */
 const scene = (...ways: ReadonlyArray<Committed>) => {
@@ -84,7 +84,7 @@ describe("a write whose time is over", () => {
 
   it.effect("during its commit may have changed something, and the commit continues", () => {
     const ended = Deferred.makeUnsafe<void>()
-    const committed = Deferred.makeUnsafe<ReadonlyArray<EventId>>()
+    const committed = Deferred.makeUnsafe<ReadonlyArray<SubscribedEvent>>()
     const { layer } = scene(Effect.tap(Deferred.await(committed), () => Deferred.succeed(ended, undefined)))
     return Effect.gen(function*() {
       const writing = yield* begin(write())

@@ -1,7 +1,7 @@
 /** Translates domain errors that several operations or middleware share into API errors. */
 import type { CustomValueInvalid, ReferenceUnknown, TagsTooMany } from "@messaging-crm/core/Contacts"
 import type { UpsertRejection } from "@messaging-crm/core/ContactUpserts"
-import { IdempotencyConflict, RequestProcessing } from "@messaging-crm/core/Idempotency"
+import { IdempotencyConflict, type KeyError, RequestProcessing } from "@messaging-crm/core/Idempotency"
 import type { InsufficientScope } from "@messaging-crm/core/Operations"
 import { StorageExhausted } from "@messaging-crm/core/StorageUse"
 import type { TemplateNotApproved, TemplateValuesMismatch } from "@messaging-crm/core/Templates"
@@ -57,9 +57,6 @@ export const template = {
   TemplateNotApproved: (error: TemplateNotApproved) => Errors.failWith(Texts.templateNotApproved(error)),
   TemplateValuesMismatch: ({ detail }: TemplateValuesMismatch) => Errors.invalid("template.components", detail)
 }
-
-/** Errors of an idempotency key and of its record. */
-type KeyError = IdempotencyConflict | RequestProcessing | StorageExhausted
 
 const isKeyError = (error: unknown): error is KeyError =>
   error instanceof IdempotencyConflict || error instanceof RequestProcessing || error instanceof StorageExhausted

@@ -46,7 +46,7 @@ export const layer = HttpApiBuilder.group(
             encode: (results) => encode({ results: results.map(toResult) }),
             record
           })
-        ).pipe(ErrorMapping.withKeyErrors),
+        ),
       get: ({ endpoint, params }) =>
         contacts.get(params.contact_id).pipe(
           Effect.flatMap(Responses.single(endpoint)),

@@ -5,6 +5,7 @@ import { Context, Effect } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { HttpApi, type HttpApiEndpoint } from "effect/http-api"
 import { Api } from "../api/Api.ts"
+import * as ErrorMapping from "../api/ErrorMapping.ts"
 
 const encoder = new TextEncoder()
 
@@ -74,11 +75,11 @@ export const written = (endpoint: HttpApiEndpoint.Top) => {
   const encode = (data: unknown) => Effect.map(text({ data }), (json) => ({ status, body: encoder.encode(json) }))
   return <E, R>(
     write: (respond: Respond<unknown, EncodedResponse>) => Effect.Effect<EncodedResponse, E, R>
-  ): Effect.Effect<HttpServerResponse.HttpServerResponse, E, R> =>
+  ) =>
     Effect.flatMap(
       CurrentKeyedRequest,
       (record) => Effect.map(write({ encode, record }), (response) => toResponse(response))
-    )
+    ).pipe(ErrorMapping.withKeyErrors)
 }
 
 /** Responds with a complete list. */

@@ -8,9 +8,9 @@ import { Effect, HashMap, Layer, Option, Result } from "effect"
 import * as Table from "../world/Table.ts"
 import { World, type WorldState } from "../world/World.ts"
 import { applyActivity, hasVersion, latest, timeOf } from "./Activities.ts"
-import { abandonUpdates, eventInserts } from "./Events.ts"
+import { abandonUpdates, eventInserts, subscribedEvents } from "./Events.ts"
 import { enqueueWork, settleWork, throttleLane } from "./Lanes.ts"
-import { AuditRows, BytesRows, EventRows, IdempotencyRows, removeFile } from "./PrivateTables.ts"
+import { AuditRows, BytesRows, IdempotencyRows, removeFile } from "./PrivateTables.ts"
 
 /** Sets columns and increments the version. A time that activities move forward never moves backwards. */
 const updateRow = (tables: Table.Tables, owner: OrganizationId, update: Changes.Update): Option.Option<Table.Tables> =>
@@ -122,12 +122,10 @@ export const layer = Layer.effect(
         const trace = yield* Traces.current
         const outcome = yield* modify((state) => {
           const result = apply(state, organization_id, changes, trace)
-          return [result, Result.getOrElse(result, () => state)]
+          const subscribed = Result.map(result, () => subscribedEvents(state.tables, organization_id, changes))
+          return [subscribed, Result.getOrElse(result, () => state)]
         })
-        const { tables } = yield* Effect.fromResult(outcome)
-        return (changes.raise ?? []).map(({ id }) => id).filter((id) =>
-          Option.exists(Table.get(tables, EventRows, organization_id, id), ({ full_body }) => full_body !== null)
-        )
+        return yield* Effect.fromResult(outcome)
       })
     })
   )

@@ -3,8 +3,7 @@
  *
  * If the statement cannot apply all of them, each is committed by a statement of its own, with its own outcome.
  */
-import { Commit, Conflict } from "@messaging-crm/core/Commit"
-import type { EventId } from "@messaging-crm/core/Ids"
+import { Commit, Conflict, type SubscribedEvent } from "@messaging-crm/core/Commit"
 import { CurrentWriteTime, type WriteTime } from "@messaging-crm/core/WriteTime"
 import { Array, Effect, Exit, Layer } from "effect"
 import type { SqlClient } from "effect/sql"
@@ -20,7 +19,7 @@ const [statements_max, commits_max] = [3, 64]
 /** How long a statement of several commits waits for a lock, so that one locked row does not delay the others for long. */
 const shared_lock_timeout = "100ms"
 
-type Outcome = Exit.Exit<ReadonlyArray<EventId>, Rejection>
+type Outcome = Exit.Exit<ReadonlyArray<SubscribedEvent>, Rejection>
 
 /** A commit, and the time of its write; null without a limit. */
 interface TimedRequest extends CommitRequest {
@@ -39,9 +38,9 @@ const commitTogether = (
 ): Effect.Effect<ReadonlyArray<Outcome> | null> =>
   Effect.try(() => statementOf(requests, shared_lock_timeout)).pipe(
     Effect.flatMap((statement) => runStatement(client, statement)),
-    Effect.map((full_ids) =>
+    Effect.map((subscribed) =>
       requests.map(({ changes: { raise = [] } }): Outcome =>
-        Exit.succeed(full_ids.filter((id) => raise.some((event) => event.id === id)))
+        Exit.succeed(subscribed.filter(({ id }) => raise.some((event) => event.id === id)))
       )
     ),
     Effect.catch((error) =>
@@ -71,7 +70,7 @@ const commitInTime = (
 export const layer = Layer.effect(
   Commit,
   makeWith((commitOne, client) => {
-    const commitInBatch = Batcher.make<TimedRequest, ReadonlyArray<EventId>, Rejection>({
+    const commitInBatch = Batcher.make<TimedRequest, ReadonlyArray<SubscribedEvent>, Rejection>({
       concurrency: statements_max,
       size: commits_max,
       ownerOf: ({ organization_id }) => organization_id,

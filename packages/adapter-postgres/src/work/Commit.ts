@@ -17,8 +17,7 @@
  * row, and matches nothing if it has changed.
  */
 import { isNone } from "@messaging-crm/core/Changes"
-import { Commit, Conflict, KeyUsed, LeaseLost, Unconfirmed } from "@messaging-crm/core/Commit"
-import type { EventId } from "@messaging-crm/core/Ids"
+import { Commit, Conflict, KeyUsed, LeaseLost, type SubscribedEvent, Unconfirmed } from "@messaging-crm/core/Commit"
 import * as Traces from "@messaging-crm/core/Traces"
 import { Effect, Layer, Option } from "effect"
 import type { SqlError } from "effect/sql"
@@ -56,19 +55,19 @@ export const rejected = (error: SqlError.SqlError, hasKey: boolean): Effect.Effe
 }
 
 /** Commits the changes of one operation. */
-type CommitOne = (request: CommitRequest) => Effect.Effect<ReadonlyArray<EventId>, Rejection>
+type CommitOne = (request: CommitRequest) => Effect.Effect<ReadonlyArray<SubscribedEvent>, Rejection>
 
-/** The row that the statement returns, with `full_ids` if its commits raise events. */
+/** The row that the statement returns, with `subscribed` if its commits raise events. */
 interface Returned {
-  readonly full_ids?: ReadonlyArray<EventId>
+  readonly subscribed?: ReadonlyArray<SubscribedEvent>
 }
 
-/** Runs the statement, and returns the IDs of the events that are stored with their resources. */
+/** Runs the statement, and returns the events that are stored with deliveries. */
 export const runStatement = (
   client: SqlClient.SqlClient,
   { parameters, text }: ReturnType<typeof statementOf>
-): Effect.Effect<ReadonlyArray<EventId>, SqlError.SqlError> =>
-  Effect.map(client.unsafe<Returned>(text, parameters), ([row]) => row?.full_ids ?? [])
+): Effect.Effect<ReadonlyArray<SubscribedEvent>, SqlError.SqlError> =>
+  Effect.map(client.unsafe<Returned>(text, parameters), ([row]) => row?.subscribed ?? [])
 
 /** Returns the commit of one operation on a client. It runs a second statement, with deliveries, if the first finds that a webhook subscribes. */
 const commitOn = (client: SqlClient.SqlClient, subscriptions: Subscriptions.Subscriptions): CommitOne => (request) => {

@@ -16,9 +16,8 @@ import { type ConcurrentChanges, Decide, type DecisionContext } from "../work/De
 import {
   canonicalJson,
   type EncodedResponse,
-  type IdempotencyConflict,
   type KeyedRequest,
-  type RequestProcessing,
+  type KeyError,
   type Respond
 } from "../work/Idempotency.ts"
 import { IdempotentParts } from "../work/IdempotentParts.ts"
@@ -200,13 +199,11 @@ const upsertedOf = ({ body }: Pick<EncodedResponse, "body">): Upserted => decode
 const recorded = (result: Upserted): Effect.Effect<EncodedResponse> =>
   Effect.succeed({ status: 200, body: encoder.encode(JSON.stringify(result)) })
 
-/** Why a request is not finished. A retry continues it. */
-type Unfinished = IdempotencyConflict | RequestProcessing
+/** Returns whether a request is not finished. A retry continues it. */
+const isUnfinished = (error: KeyError | UpsertRejection): error is KeyError =>
+  error._tag === "IdempotencyConflict" || error._tag === "RequestProcessing" || error._tag === "StorageExhausted"
 
-const isUnfinished = (error: Unfinished | UpsertRejection): error is Unfinished =>
-  error._tag === "IdempotencyConflict" || error._tag === "RequestProcessing"
-
-/** Makes the function that upserts one contact, and the function that only previews it. */
+/** Makes the functions that upsert one contact, by itself or as a part of a request, and the function that only previews it. */
 const makeUpsertOne = Effect.gen(function*() {
   const { next: uuid } = yield* Ids
   const findMatch = yield* makeFindMatch
@@ -236,14 +233,25 @@ const makeUpsertOne = Effect.gen(function*() {
     return { ...yield* findContact(organization_id, wanted), references }
   })
 
-  const upsertOne = Effect.fnUntraced(function*<Out = Upserted>(wanted: Wanted, respond?: Respond<Upserted, Out>) {
-    const { organization_id } = yield* CurrentActor
-    const decide = (loaded: Loaded, context: DecisionContext) =>
+  /** Returns how a contact is upserted. */
+  const operationOf = (organization_id: OrganizationId, wanted: Wanted) => ({
+    load: load(organization_id, wanted),
+    decide: (loaded: Loaded, context: DecisionContext) =>
       Result.map(
         upsert(wanted, loaded, context),
         ({ changes, result }) => ({ result: upsertedBy(result), changes })
       )
-    return yield* runAudited("contacts.upsert", { load: load(organization_id, wanted), decide }, respond)
+  })
+
+  const upsertOne = Effect.fnUntraced(function*(wanted: Wanted) {
+    const { organization_id } = yield* CurrentActor
+    return yield* runAudited("contacts.upsert", operationOf(organization_id, wanted))
+  })
+
+  const upsertPart = Effect.fnUntraced(function*(wanted: Wanted, record: KeyedRequest) {
+    const { organization_id } = yield* CurrentActor
+    const respond: Respond<Upserted, EncodedResponse> = { encode: recorded, record }
+    return yield* runAudited("contacts.upsert", operationOf(organization_id, wanted), respond)
   })
 
   const previewOne = Effect.fnUntraced(function*(wanted: Wanted, upserted: UpsertPreview) {
@@ -252,7 +260,7 @@ const makeUpsertOne = Effect.gen(function*() {
     return preview(upserted, wanted, loaded, { now: yield* DateTime.now, uuid })
   })
 
-  return { previewOne, upsertOne }
+  return { previewOne, upsertOne, upsertPart }
 })
 
 /** Upserts the contacts of a request, and returns the outcome of each in the given order. */
@@ -285,13 +293,13 @@ export class ContactUpserts extends Context.Service<ContactUpserts, {
   readonly upsertAndRespond: (
     input: UpsertContacts,
     respond: Respond<ReadonlyArray<UpsertResult>, EncodedResponse>
-  ) => Effect.Effect<EncodedResponse, Unfinished, CurrentActor>
+  ) => Effect.Effect<EncodedResponse, KeyError, CurrentActor>
 }>()("@messaging-crm/core/ContactUpserts") {
   static readonly layer = Layer.effect(
     ContactUpserts,
     Effect.gen(function*() {
       const parts = yield* IdempotentParts
-      const { previewOne, upsertOne } = yield* makeUpsertOne
+      const { previewOne, upsertOne, upsertPart } = yield* makeUpsertOne
 
       /**
        * Upserts one contact of a request, at most once for the request's key. Returns its outcome, rejected or not, unless
@@ -300,8 +308,8 @@ export class ContactUpserts extends Context.Service<ContactUpserts, {
       const upsertOnce = (
         { index, wanted }: Item,
         request: KeyedRequest
-      ): Effect.Effect<UpsertResult, Unfinished, CurrentActor> =>
-        parts.once(request, String(index), (record) => upsertOne(wanted, { encode: recorded, record })).pipe(
+      ): Effect.Effect<UpsertResult, KeyError, CurrentActor> =>
+        parts.once(request, String(index), (part) => upsertPart(wanted, part)).pipe(
           Effect.map((response): UpsertResult => Result.succeed(upsertedOf(response))),
           Effect.catch((error) => isUnfinished(error) ? Effect.fail(error) : Effect.succeed(Result.fail(error)))
         )

@@ -7,12 +7,10 @@
 import { Context, Effect, Layer, Option, Random, Result } from "effect"
 import { type OrganizationId, WebhookDeliveryId } from "../kernel/Ids.ts"
 import type { SecretUnreadable } from "../kernel/Secrets.ts"
-import { utf8Bytes } from "../kernel/Text.ts"
 import { traced } from "../kernel/Traces.ts"
 import * as Changes from "../work/Changes.ts"
 import { Decide, type DecisionContext } from "../work/Decide.ts"
-import { event_age_max } from "../work/RaisedEvents.ts"
-import { StorageUse } from "../work/StorageUse.ts"
+import { StorageUse, storedResponseBody } from "../work/StorageUse.ts"
 import type { ClaimedWork } from "../work/WorkQueue.ts"
 import { bodyFor } from "./Events.ts"
 import type { WebhookRow } from "./Webhook.ts"
@@ -29,9 +27,6 @@ import {
 import * as Outcome from "./WebhookOutcome.ts"
 
 // ----------------------------------------------------------- decisions
-
-/** The storage of a delivery and its share of an event in bytes, including their index entries. */
-const delivery_bytes = 1000
 
 /** Returns whether an attempt's result is written. It still is if the webhook was disabled during the attempt. */
 const acceptsResult = ({ failure_code, status }: WebhookDelivery): boolean =>
@@ -91,18 +86,16 @@ const makeSettlement = Effect.gen(function*() {
   return { find, settleDelivery, settleWithout }
 })
 
-/** Makes the function that counts the stored bytes of an attempt, and omits the endpoint's response if the budget is used up. */
+/** Makes the function that counts the endpoint's response to an attempt, and omits it if the budget is used up. */
 const makeWithinBudget = Effect.map(StorageUse, (use) =>
   Effect.fnUntraced(function*(
     organization_id: OrganizationId,
-    { delivery: { attempt_count, response_body: before } }: Outgoing,
+    { delivery }: Outgoing,
     attempt: Attempt
   ) {
     const hasSpace = yield* Effect.isSuccess(use.require(organization_id))
     const response_body = hasSpace ? attempt.response_body : null
-    const bytes = (attempt_count === 0 ? delivery_bytes : 0) +
-      Math.max(0, utf8Bytes(response_body ?? "") - utf8Bytes(before ?? ""))
-    yield* use.count(organization_id, [{ bytes, age_max: event_age_max }])
+    yield* use.count(organization_id, [storedResponseBody(response_body, delivery.response_body)])
     return { ...attempt, response_body }
   }))
 

@@ -21,6 +21,14 @@ export class LeaseLost extends Data.TaggedError("LeaseLost") {}
  */
 export class Unconfirmed extends Data.TaggedError("Unconfirmed") {}
 
+/** An event that a commit stored with deliveries. */
+export interface SubscribedEvent {
+  readonly id: EventId
+  readonly deliveries: number
+  /** Whether it is stored with its resource. */
+  readonly is_full: boolean
+}
+
 /** Why a commit is not known to be applied. */
 export type CommitFailure = Conflict | KeyUsed | LeaseLost | Unconfirmed
 
@@ -48,7 +56,7 @@ export type CommitFailure = Conflict | KeyUsed | LeaseLost | Unconfirmed
  * - An event is stored with one pending delivery for each active webhook of the
  *   organization that subscribes to it, whose ID is `deliveryIdOf`. Each is due at
  *   the event's time and has work in its webhook's lane. The event's resource is
- *   stored if one of them asks for it, and the commit returns the IDs of these events.
+ *   stored if one of them asks for it. The commit returns the events that have deliveries.
  * - Work is inserted unless an item of its kind exists for its `ref`. It carries
  *   the trace that the commit runs in. In a fifo lane, if a commit begins after
  *   another one has returned, its work is queued after that commit's work.
@@ -70,5 +78,5 @@ export class Commit extends Context.Service<Commit, {
   readonly commit: (
     organization_id: OrganizationId,
     changes: Changes
-  ) => Effect.Effect<ReadonlyArray<EventId>, CommitFailure>
+  ) => Effect.Effect<ReadonlyArray<SubscribedEvent>, CommitFailure>
 }>()("@messaging-crm/core/Commit") {}

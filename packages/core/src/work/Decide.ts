@@ -17,8 +17,8 @@ import type { DecisionContext } from "./Changes.ts"
 import { LeaseLost } from "./Commit.ts"
 import * as ConflictRetries from "./ConflictRetries.ts"
 import { ConcurrentChanges } from "./ConflictRetries.ts"
-import type { Respond } from "./RecordedResponses.ts"
-import { StorageUse, storedBy } from "./StorageUse.ts"
+import { isPart, type Respond } from "./RecordedResponses.ts"
+import { type StorageExhausted, StorageUse, storedBy } from "./StorageUse.ts"
 import { type ClaimedWork, type WorkKind, WorkSignal } from "./WorkQueue.ts"
 import * as WriteTime from "./WriteTime.ts"
 
@@ -36,11 +36,11 @@ export interface LoadAndDecide<Loaded, A, Rejection, R> {
 
 /** An operation of an actor that writes. */
 export interface Write<Input extends ReadonlyArray<unknown>, Result, Rejection> {
-  (...input: Input): Effect.Effect<Result, Rejection | ConcurrentChanges, CurrentActor>
+  (...input: Input): Effect.Effect<Result, Rejection | ConcurrentChanges | StorageExhausted, CurrentActor>
   /** Returns the response to a request, which is committed under the request's idempotency key. */
   <Out>(
     ...input: readonly [...Input, respond: Respond<Result, Out> | undefined]
-  ): Effect.Effect<Out, Rejection | ConcurrentChanges, CurrentActor>
+  ): Effect.Effect<Out, Rejection | ConcurrentChanges | StorageExhausted, CurrentActor>
 }
 
 // ----------------------------------------------------------- decisions
@@ -81,7 +81,7 @@ const makeCommitSteps = Effect.gen(function*() {
     Effect.uninterruptible(commit(organization_id, Changes.mergeActivity(changes))).pipe(
       Effect.matchEffect({
         onFailure: Effect.succeed,
-        onSuccess: (full_ids) => Effect.as(storage.count(organization_id, storedBy(changes, full_ids)), null)
+        onSuccess: (subscribed) => Effect.as(storage.count(organization_id, storedBy(changes, subscribed)), null)
       })
     )
 
@@ -134,13 +134,20 @@ export class Decide extends Context.Service<Decide, {
    * conflicts, or after the time of its request (`WriteTime.ts`), it fails with `ConcurrentChanges`.
    *
    * With `respond` it returns the response instead. The response is encoded once, and
-   * committed under the request's idempotency key if it has one.
+   * committed under the request's idempotency key if it has one. If the organization's storage budget is used up, such a request
+   * fails with `StorageExhausted` and loads nothing, unless it is a part of one that has begun (`IdempotentParts.ts`).
    */
-  readonly runAudited: <Loaded, A extends Resource, Rejection, R, Out = A>(
-    name: AuditedOperation,
-    operation: LoadAndDecide<Loaded, A, Rejection, R>,
-    respond?: Respond<A, Out>
-  ) => Effect.Effect<Out, Rejection | ConcurrentChanges, R | CurrentActor>
+  readonly runAudited: {
+    <Loaded, A extends Resource, Rejection, R>(
+      name: AuditedOperation,
+      operation: LoadAndDecide<Loaded, A, Rejection, R>
+    ): Effect.Effect<A, Rejection | ConcurrentChanges, R | CurrentActor>
+    <Loaded, A extends Resource, Rejection, R, Out>(
+      name: AuditedOperation,
+      operation: LoadAndDecide<Loaded, A, Rejection, R>,
+      respond: Respond<A, Out> | undefined
+    ): Effect.Effect<Out, Rejection | ConcurrentChanges | StorageExhausted, R | CurrentActor>
+  }
   /**
    * Runs one operation in an organization that no actor requested, such as storing an inbound message. Conflicts
    * without end are a defect.
@@ -163,6 +170,7 @@ export class Decide extends Context.Service<Decide, {
     Effect.gen(function*() {
       const returnResponse = yield* makeReturnResponse
       const loadDecideCommit = yield* makeLoadDecideCommit
+      const storage = yield* StorageUse
 
       const runWith = <Loaded, A, Rejection, R, Returned>(
         organization_id: OrganizationId,
@@ -180,6 +188,7 @@ export class Decide extends Context.Service<Decide, {
         respond?: Respond<A, Out>
       ) {
         const actor = yield* CurrentActor
+        if (respond !== undefined && !isPart(respond.record)) yield* storage.require(actor.organization_id)
         const call: Call = { name, actor, request_id: yield* RequestId }
         const makeRecords: MakeRecords<A, A | Out> = respond === undefined
           ? returnResult(call)

@@ -64,6 +64,9 @@ export class IdempotencyConflict extends Schema.TaggedError<IdempotencyConflict>
  */
 export class RequestProcessing extends Schema.TaggedError<RequestProcessing>()("RequestProcessing", {}) {}
 
+/** Why a request with a key gets no response of its own. */
+export type KeyError = IdempotencyConflict | RequestProcessing | StorageExhausted
+
 // ----------------------------------------------------------- decisions
 
 /** Parses a header value as an idempotency key; none if it is malformed. HTTP removes white space around the value. */
@@ -181,7 +184,9 @@ export const makeRecords = Effect.gen(function*() {
   const reject = Effect.fnUntraced(
     function*(organization_id: OrganizationId, request: KeyedRequest, response: EncodedResponse) {
       const replayed = yield* replay(organization_id, request)
-      return Option.isSome(replayed) ? replayed.value : yield* commitResponse(organization_id, request, response)
+      if (Option.isSome(replayed)) return replayed.value
+      yield* storage.require(organization_id)
+      return yield* commitResponse(organization_id, request, response)
     }
   )
 
@@ -189,7 +194,7 @@ export const makeRecords = Effect.gen(function*() {
   const recover = Effect.fnUntraced(function*<E>(
     organization_id: OrganizationId,
     request: KeyedRequest,
-    cause: Cause.Cause<E | IdempotencyConflict | RequestProcessing>
+    cause: Cause.Cause<E | KeyError>
   ) {
     const replayed = yield* replay(organization_id, request)
     if (Option.isSome(replayed)) return replayed.value
@@ -200,7 +205,7 @@ export const makeRecords = Effect.gen(function*() {
   const run = <E, R>({ organization_id, request, work }: KeyUse<E, R>) =>
     Effect.flatMap(
       work(request),
-      (response): Effect.Effect<KeyedResponse, E | IdempotencyConflict | RequestProcessing, R> =>
+      (response): Effect.Effect<KeyedResponse, E | KeyError, R> =>
         response.status >= 400
           ? reject(organization_id, request, response)
           : Effect.succeed(firstResponse(request, response))
@@ -225,35 +230,27 @@ export class Idempotency extends Context.Service<Idempotency, {
    * is not looked up first. If `work` fails or responds with 400 or above, the key is looked up, and its
    * record is replayed if there is one. Otherwise a response of 400 or above
    * commits its record alone. A typed failure or a defect leaves no record, so a
-   * retry with the key runs `work` again. Where the
-   * organization has used up its storage budget, only keys that have a record are accepted. `work` is not interrupted
-   * when the client disconnects: the retry gets the recorded response.
+   * retry with the key runs `work` again, for example if the organization has used up its storage budget. `work` is not
+   * interrupted when the client disconnects: the retry gets the recorded response.
    */
   readonly once: <E, R>(
     request: KeyedRequest,
     work: (request: KeyedRequest) => Effect.Effect<EncodedResponse, E, R>
-  ) => Effect.Effect<KeyedResponse, E | IdempotencyConflict | RequestProcessing | StorageExhausted, R | CurrentActor>
+  ) => Effect.Effect<KeyedResponse, E | KeyError, R | CurrentActor>
   /** Deletes one batch of records older than 72 hours, and returns their number. */
   readonly purge: Effect.Effect<number>
 }>()("@messaging-crm/core/Idempotency") {
   static readonly layer = Layer.effect(
     Idempotency,
     Effect.gen(function*() {
-      const { find, runOnce } = yield* makeRecords
+      const { runOnce } = yield* makeRecords
       const store = yield* IdempotencyStore
-      const storage = yield* StorageUse
 
       const once = traced("Idempotency.once")(function*<E, R>(
         request: KeyedRequest,
         work: (request: KeyedRequest) => Effect.Effect<EncodedResponse, E, R>
       ) {
         const { organization_id } = yield* CurrentActor
-        yield* Effect.catch(
-          storage.require(organization_id),
-          // Without storage for another record, a request that has one still gets its response.
-          (exhausted) =>
-            Effect.flatMap(find(organization_id, request), (found) => Effect.fromOption(found, () => exhausted))
-        )
         return yield* runOnce({ organization_id, request, work })
       }, Effect.uninterruptible)
 

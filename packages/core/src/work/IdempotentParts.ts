@@ -14,23 +14,24 @@ import { CurrentActor } from "../kernel/Actor.ts"
 import { traced } from "../kernel/Traces.ts"
 import { KeyUsed } from "./Commit.ts"
 import {
-  type IdempotencyConflict,
   type KeyedResponse,
+  type KeyError,
   makeRecords,
   partOf,
   RequestProcessing,
   response_part
 } from "./Idempotency.ts"
 import type { EncodedResponse, KeyedRequest } from "./RecordedResponses.ts"
+import { StorageExhausted, StorageUse } from "./StorageUse.ts"
 
-/** Runs the parts of a request that `Idempotency.once` has begun. None requires storage, so that the request is completed. */
+/** Runs the parts of a request. Only its begin requires storage, so that a request that has begun is completed. */
 export class IdempotentParts extends Context.Service<IdempotentParts, {
   /** Runs a part at most once, like `Idempotency.once`. */
   readonly once: <E, R>(
     request: KeyedRequest,
     part: string,
     work: (request: KeyedRequest) => Effect.Effect<EncodedResponse, E, R>
-  ) => Effect.Effect<KeyedResponse, E | IdempotencyConflict | RequestProcessing, R | CurrentActor>
+  ) => Effect.Effect<KeyedResponse, E | KeyError, R | CurrentActor>
   /**
    * Commits the record of the request's key, runs `respond`, which runs the parts, and then commits its response. The
    * response contains no secret.
@@ -41,12 +42,13 @@ export class IdempotentParts extends Context.Service<IdempotentParts, {
   readonly respond: <E, R>(
     request: KeyedRequest,
     respond: Effect.Effect<EncodedResponse, E, R>
-  ) => Effect.Effect<EncodedResponse, E | IdempotencyConflict | RequestProcessing, R | CurrentActor>
+  ) => Effect.Effect<EncodedResponse, E | KeyError, R | CurrentActor>
 }>()("@messaging-crm/core/IdempotentParts") {
   static readonly layer = Layer.effect(
     IdempotentParts,
     Effect.gen(function*() {
       const { commitRecord, commitResponse, find, runOnce } = yield* makeRecords
+      const storage = yield* StorageUse
 
       const once = traced("IdempotentParts.once")(function*<E, R>(
         request: KeyedRequest,
@@ -64,9 +66,13 @@ export class IdempotentParts extends Context.Service<IdempotentParts, {
         const { organization_id } = yield* CurrentActor
         const end = partOf(organization_id, request, response_part)
         const run = Effect.flatMap(respond, (response) => commitResponse(organization_id, end, response))
-        const begun = yield* Effect.result(commitRecord(organization_id, request, null))
+        const begun = yield* Effect.result(
+          Effect.andThen(storage.require(organization_id), commitRecord(organization_id, request, null))
+        )
         if (Result.isSuccess(begun)) return yield* run
-        if (Option.isNone(yield* find(organization_id, request))) return yield* new RequestProcessing()
+        if (Option.isNone(yield* find(organization_id, request))) {
+          return yield* begun.failure instanceof StorageExhausted ? begun.failure : new RequestProcessing()
+        }
         if (Option.isNone(yield* find(organization_id, end))) yield* run
         return yield* Effect.die(new KeyUsed())
       })

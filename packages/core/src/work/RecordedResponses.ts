@@ -32,6 +32,9 @@ export interface KeyedRequest {
   readonly request_id: string
 }
 
+/** Returns whether a request is a part of another one, which has begun. */
+export const isPart = (request: KeyedRequest | null): boolean => request?.key.startsWith(part_prefix) ?? false
+
 /** How the result of an operation becomes the response to a request. */
 export interface Respond<in Result, out Out> {
   /** Encodes the result, once for each attempt to commit. */

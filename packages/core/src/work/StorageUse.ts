@@ -1,16 +1,19 @@
 /**
- * Storage use: the bytes that an organization's requests store for a time, within a budget (contract §16).
+ * Storage use: the bytes that an organization stores for a time, within a budget (contract §16).
+ *
+ * A row is counted when it is stored. `Decide.ts` counts the rows of a commit, and refuses a request that would store more.
  *
  * Each process counts what it stores, and adds it to the database's sum one megabyte at a time. So no request waits for
  * the count, and the sum is exact to a megabyte for each process. Bytes are counted under the hour in which they expire.
  */
 import { Context, DateTime, Duration, Effect, Layer, Schema } from "effect"
-import type { EventId, OrganizationId } from "../kernel/Ids.ts"
+import type { OrganizationId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { purgeOlderThan } from "../kernel/Purges.ts"
 import { utf8Bytes } from "../kernel/Text.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
 import type { Changes, RecordedResponse } from "./Changes.ts"
+import type { SubscribedEvent } from "./Commit.ts"
 import { event_age_max, fullBodyOf, type RaisedEvent } from "./RaisedEvents.ts"
 import { record_age_max } from "./RecordedResponses.ts"
 
@@ -27,11 +30,20 @@ export interface Stored {
   readonly age_max: Duration.Duration
 }
 
-/** The size of an idempotency record and its keys in indexes, without the response, in bytes. */
-const record_bytes = 500
+/**
+ * What a row without its texts takes in PostgreSQL with its indexes, and how long it is kept. `adapter-postgres/test/StorageUse.test.ts`
+ * compares these numbers with the sizes of the tables.
+ */
+const rows = {
+  record: { bytes: 220, age_max: record_age_max },
+  event: { bytes: 240, age_max: event_age_max },
+  delivery: { bytes: 520, age_max: event_age_max },
+  // An item can wait as long as its delivery has attempts left.
+  work: { bytes: 600, age_max: Duration.hours(76) }
+}
 
-/** The size of an event and its keys in indexes, without its bodies, in bytes. */
-const event_bytes = 300
+/** What a byte of text takes, because PostgreSQL cannot fill each page. */
+const bytes_per_text_byte = 1.2
 
 // -------------------------------------------------------------- errors
 
@@ -42,24 +54,47 @@ export class StorageExhausted extends Schema.TaggedError<StorageExhausted>()("St
 
 // ----------------------------------------------------------- decisions
 
-const storedRecord = ({ body }: RecordedResponse): Stored => ({
-  bytes: record_bytes + (body?.byteLength ?? 0),
-  age_max: record_age_max
-})
+/** Returns what rows of a kind store, with their texts. */
+const stored = (kind: keyof typeof rows, count: number, text_bytes = 0): ReadonlyArray<Stored> => {
+  const { age_max, bytes } = rows[kind]
+  return count === 0 ? [] : [{ bytes: Math.ceil(count * bytes + text_bytes * bytes_per_text_byte), age_max }]
+}
 
-const storedEvent = (event: RaisedEvent, isFull: boolean): Stored => ({
-  bytes: event_bytes + utf8Bytes(event.body) + (isFull ? utf8Bytes(fullBodyOf(event) ?? "") : 0),
-  age_max: event_age_max
-})
+const storedRecord = ({ body, key, request_id }: RecordedResponse): ReadonlyArray<Stored> =>
+  // An index repeats the key.
+  stored("record", 1, 2 * key.length + request_id.length + (body?.byteLength ?? 0))
 
-/** Returns what a commit stores for a time: its record and its events. `full_ids` are the events stored with their resources. */
-export const storedBy = (
-  { raise = [], response }: Changes,
-  full_ids: ReadonlyArray<EventId> = []
-): ReadonlyArray<Stored> => [
-  ...(response === undefined ? [] : [storedRecord(response)]),
-  ...raise.map((event) => storedEvent(event, full_ids.includes(event.id)))
+const storedEvent = (event: RaisedEvent, isFull: boolean): ReadonlyArray<Stored> =>
+  stored("event", 1, utf8Bytes(event.body) + (isFull ? utf8Bytes(fullBodyOf(event) ?? "") : 0))
+
+/** Returns what deliveries and their work store before their first attempt. */
+export const storedDeliveries = (count: number): ReadonlyArray<Stored> => [
+  ...stored("delivery", count),
+  ...stored("work", count)
 ]
+
+/** Returns what an endpoint's response adds to a delivery that has another one. */
+export const storedResponseBody = (response_body: string | null, before: string | null): Stored => ({
+  bytes: Math.ceil(
+    Math.max(0, utf8Bytes(response_body ?? "") - utf8Bytes(before ?? "")) * bytes_per_text_byte
+  ),
+  age_max: rows.delivery.age_max
+})
+
+/** Returns what a commit stores for a time: its record, its events with their deliveries, and its work. */
+export const storedBy = (
+  { enqueue = [], insert = [], raise = [], response }: Changes,
+  subscribed: ReadonlyArray<SubscribedEvent> = []
+): ReadonlyArray<Stored> => {
+  const inserted = insert.flatMap(({ rows, table }) => table.name === "webhook_deliveries" ? rows : [])
+  return [
+    ...(response === undefined ? [] : storedRecord(response)),
+    ...raise.flatMap((event) => storedEvent(event, subscribed.some(({ id, is_full }) => is_full && id === event.id))),
+    ...storedDeliveries(subscribed.reduce((sum, { deliveries }) => sum + deliveries, 0)),
+    ...stored("delivery", inserted.length),
+    ...stored("work", enqueue.length)
+  ]
+}
 
 /** How many bytes of an organization a process counts before it adds them to the sum. */
 const flush_bytes = 1_000_000

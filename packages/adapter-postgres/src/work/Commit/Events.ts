@@ -38,8 +38,16 @@ export const abandonDeliveries = ({ json, parameter }: Values, { changes, organi
 
 const distinct = (values: ReadonlyArray<string>): ReadonlyArray<string> => Array.from(new Set(values))
 
-/** The IDs of the events that `raised` stores with their resources, as JSON. */
-export const full_ids = "to_jsonb(ARRAY(SELECT full_id FROM events_inserted WHERE full_id IS NOT NULL))"
+/** The stored events that have deliveries, as JSON. */
+export const subscribed = `(
+    SELECT coalesce(jsonb_agg(event), '[]')
+    FROM (
+      SELECT id, is_full, count(*)::integer AS deliveries
+      FROM events_inserted
+      JOIN deliveries_raised USING (id)
+      GROUP BY id, is_full
+    ) event
+  )`
 
 /** The condition that a `webhook` subscribes to an `event`. */
 const subscribes =
@@ -116,7 +124,7 @@ const events_inserted: Part = {
       SELECT *, CASE WHEN id = ANY(ARRAY(SELECT id FROM deliveries_raised WHERE include_resource)) THEN resource END AS stored
       FROM events_raised
     ) event
-    RETURNING CASE WHEN full_body IS NOT NULL THEN id END AS full_id`
+    RETURNING id, full_body IS NOT NULL AS is_full`
 }
 
 const deliveries_inserted: Part = {

@@ -171,7 +171,7 @@ export const statementOf = (requests: CommitRequests, lock_timeout: string | nul
     )
   const [{ changes: { raise = [] }, isSubscribed }] = requests
   const raised = isSubscribed
-    ? `${Events.full_ids} AS full_ids`
+    ? `${Events.subscribed} AS subscribed`
     : `commit_requires_no_subscriber(${all("subscribed")})`
   return {
     parameters,

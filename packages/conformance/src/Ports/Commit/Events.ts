@@ -30,7 +30,8 @@ const subscribed = (it: It, { runs }: Options) => {
         yield* Fixtures.webhook(yield* Fixtures.organization)
       ]
       const event = yield* Fixtures.newEvent({ body, created_at: afterNoon(3) })
-      yield* Fixtures.mustCommit(ours, Changes.raise(event))
+      const subscribed = yield* Fixtures.mustCommit(ours, Changes.raise(event))
+      assert.deepStrictEqual(subscribed, [{ id: event.id, deliveries: 2, is_full: false }])
       for (const webhook of webhooks) {
         const delivery = Fixtures.deliveryOf(event, webhook)
         assert.deepStrictEqual(yield* store.list(ours, webhook.id, 9), [delivery])
@@ -75,8 +76,8 @@ const resources = (it: It) => {
         const [first] = yield* Effect.forEach(webhooks, (fields) => Fixtures.webhook(ours, fields))
         const resource = { name: "message", value: { text: "\u4e00\"" }, contact_id, message_id }
         const [event, bare] = [yield* Fixtures.newEvent({ resource }), yield* Fixtures.newEvent()]
-        const full_ids = yield* Fixtures.mustCommit(ours, Changes.raise(event), Changes.raise(bare))
-        assert.deepStrictEqual(full_ids, isKept ? [event.id] : [])
+        const subscribed = yield* Fixtures.mustCommit(ours, Changes.raise(event), Changes.raise(bare))
+        assert.deepStrictEqual(subscribed.flatMap(({ id, is_full }) => is_full ? [id] : []), isKept ? [event.id] : [])
         const bodies = yield* Effect.forEach([event, bare], ({ id }) =>
           Effect.map(
             store.load(ours, deliveryIdOf(id, first?.id ?? assert.fail("No webhook was made."))),
@@ -106,7 +107,11 @@ const deliveries = (it: It) => {
       const event = Fixtures.newEvent()
       const [sent, failed] = [yield* event, { ...yield* event, type: "send.failed" }]
       const closed = { ...yield* event, type: "conversation.closed" }
-      yield* Fixtures.mustCommit(ours, ...[sent, closed, failed].map(Changes.raise))
+      const subscribed = yield* Fixtures.mustCommit(ours, ...[sent, closed, failed].map(Changes.raise))
+      assert.sameDeepMembers(
+        [...subscribed],
+        [sent, failed].map(({ id }) => ({ id, deliveries: 1, is_full: false }))
+      )
       const types = (yield* Fixtures.deliveriesOf(ours, webhook)).map(({ event_type }) => event_type)
       assert.deepStrictEqual(types.toSorted(), ["message.sent", "send.failed"])
       assert.strictEqual(yield* store.purge(afterNoon(100), 1000), 3)
