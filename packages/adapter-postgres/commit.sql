@@ -90,7 +90,7 @@ events_inserted AS (
       SELECT *, CASE WHEN id = ANY(ARRAY(SELECT id FROM deliveries_raised WHERE include_resource)) THEN resource END AS stored
       FROM events_raised
     ) event
-    RETURNING CASE WHEN full_body IS NOT NULL THEN id END AS full_id
+    RETURNING id, full_body IS NOT NULL AS is_full
 ),
 
 deliveries_inserted AS (
@@ -216,7 +216,15 @@ SELECT
     AND (SELECT count(*) FROM lanes_inserted) >= 0
     AND (SELECT count(*) FROM audited) = $19::integer
   ),
-  to_jsonb(ARRAY(SELECT full_id FROM events_inserted WHERE full_id IS NOT NULL)) AS full_ids
+  (
+    SELECT coalesce(jsonb_agg(event), '[]')
+    FROM (
+      SELECT id, is_full, count(*)::integer AS deliveries
+      FROM events_inserted
+      JOIN deliveries_raised USING (id)
+      GROUP BY id, is_full
+    ) event
+  ) AS subscribed
 WHERE set_config('lock_timeout', coalesce($1, current_setting('lock_timeout')), true) IS NOT NULL;
 
 -- The update of a conversation by a message, which also touches its contact.
