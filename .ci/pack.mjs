@@ -5,7 +5,8 @@
 import { execFileSync } from "node:child_process"
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { dirname, join, resolve } from "node:path"
-import * as inline from "../packages/adapter-postgres/scripts/inline.ts"
+import { noticesOf, packagesOf } from "../packages/server/scripts/BundledPackages.ts"
+import { modules } from "../packages/server/scripts/InlinedModules.ts"
 import { inlineDependency } from "./inlined.mjs"
 
 const root = resolve(import.meta.dirname, "..")
@@ -117,13 +118,23 @@ const withoutPlatform = ({ to }) => {
   write(join(to, "package.json"), { ...manifest, dependencies })
 }
 
+/** Replaces the modules of a package that read a file, with the notices of the packages from npm that the files are from. */
+const inlineFiles = ({ name, to }) => {
+  for (const { code, file, origin } of modules.filter(({ file }) => file.startsWith(`${name}/`))) {
+    writeFileSync(join(to, "dist", file.slice(name.length + 1).replace(/\.ts$/, ".js")), code)
+    if (origin !== null) {
+      writeFileSync(join(to, "dist", "THIRD-PARTY-LICENSES.txt"), noticesOf(packagesOf([], [origin])))
+    }
+  }
+}
+
 rmSync(build, { recursive: true, force: true })
 const order = []
 for (const entry of inOrder(packages)) {
   prepare(entry)
   run("tsc", ["-p", "tsconfig.json"], entry.to)
   if ("@effect/platform-node" in (entry.manifest.dependencies ?? {})) withoutPlatform(entry)
-  if (entry.name === "adapter-postgres") writeFileSync(join(entry.to, "dist", `${inline.path}.js`), inline.code)
+  inlineFiles(entry)
   const [{ filename, files, unpackedSize }] = JSON.parse(
     run("npm", ["pack", "--json", "--pack-destination", build], entry.to)
   )

@@ -1,15 +1,15 @@
 /**
  * The documentation page, which shows the OpenAPI document and, where `TryRequests` is set, sends requests with an API key.
  *
- * It contains all its scripts and styles, and its content security policy allows each script by its hash. It connects to
- * this service if it sends requests, and otherwise to none.
+ * Its content security policy allows each of its scripts by its hash. It connects to this service if it sends requests, and
+ * otherwise to none.
  */
-import { Context, Effect, Layer, type Scope, Struct } from "effect"
-import { HttpRouter, type HttpServerRequest, type HttpServerResponse } from "effect/http"
-import { HttpApiScalar } from "effect/http-api"
+import { Context, Effect, Struct } from "effect"
+import { HttpRouter } from "effect/http"
 import * as Examples from "./api/Examples.ts"
-import { fresh_keys_script, withForms, withoutKeys } from "./Docs/Contract.ts"
-import { policyOf } from "./Docs/SecurityPolicy.ts"
+import { documentOf, fresh_keys_script } from "./Docs/Contract.ts"
+import { htmlOf, script_path, start_script } from "./Docs/Page.ts"
+import { hashOf, policyOf } from "./Docs/SecurityPolicy.ts"
 import * as SharedResult from "./SharedResult.ts"
 import * as StaticResponse from "./StaticResponse.ts"
 
@@ -20,27 +20,6 @@ import * as StaticResponse from "./StaticResponse.ts"
 export const TryRequests = Context.Reference<boolean>("@messaging-crm/adapter-http/Docs/TryRequests", {
   defaultValue: () => false
 })
-
-/** Scalar's settings. Several that turn off links and requests to other hosts are not in the type of Effect's layer. */
-const scalar = {
-  theme: "default" as const,
-  authentication: { preferredSecurityScheme: "bearer" },
-  defaultOpenAllTags: true,
-  showOperationId: true,
-  withDefaultFonts: false,
-  favicon: "data:,",
-  telemetry: false,
-  showDeveloperTools: "never",
-  hideClientButton: true,
-  persistAuth: false,
-  agent: { disabled: true },
-  mcp: { disabled: true },
-  // "Powered by" is a link, and would send the address of this page to another host.
-  customCss: "a[href^='https://www.scalar.com'] { display: none }"
-}
-
-/** The settings of a page that sends no requests. The document that it would offer for download has no security schemes. */
-const documentation = { hideTestRequestButton: true, documentDownloadType: "none" }
 
 /**
  * The IDs that the page shows instead of the examples' IDs, by parameter: `dev` shows those of its demo, so that a form
@@ -57,45 +36,38 @@ const withIds = (html: string, known: Partial<typeof Examples.ids>): string =>
     html
   )
 
-const htmlOf = ({ body }: HttpServerResponse.HttpServerResponse): string =>
-  body._tag === "Uint8Array" ? new TextDecoder().decode(body.body) : ""
+/** The script that shows the document has 0.75 MB, so it is loaded for the first request of the page. */
+const loadScript = Effect.map(Effect.promise(() => import("./Docs/Explorer.ts")), ({ script }) => script)
 
-const prepared = Effect.fnUntraced(function*(html: string, sends: boolean) {
+const prepareScript = Effect.flatMap(
+  loadScript,
+  (text) => StaticResponse.prepare({ content_type: "text/javascript; charset=utf-8", text })
+)
+
+const preparePage = Effect.fnUntraced(function*(sends: boolean, ids: Partial<typeof Examples.ids>) {
+  const script = sends ? `${fresh_keys_script}${start_script}` : start_script
+  const integrity = yield* Effect.flatMap(loadScript, hashOf)
+  const html = htmlOf({ document: documentOf(sends), integrity, script, sends })
   return yield* StaticResponse.prepare({
     content_type: "text/html; charset=utf-8",
     headers: {
-      "content-security-policy": yield* policyOf(html, sends),
+      "content-security-policy": policyOf([yield* hashOf(script), integrity], sends),
       "cross-origin-opener-policy": "same-origin",
       "referrer-policy": "no-referrer"
     },
-    text: html
+    text: withIds(html, ids)
   })
 })
 
-/** Scalar's own page. Its scripts are 13 MB in memory, so they are loaded for the first request of the page. */
-const rendered = (sends: boolean) => {
-  const layer = sends
-    ? HttpApiScalar.layer(withForms, { path: "/docs", scalar })
-    : HttpApiScalar.layer(withoutKeys, { path: "/docs", scalar: { ...scalar, ...documentation } })
-  return Effect.scoped(
-    Effect.flatMap(HttpRouter.toHttpEffect(layer), Effect.map(htmlOf)).pipe(
-      // It uses a router of its own. The layers that are already built would provide the router of this request.
-      Effect.updateContext((context: Context.Context<HttpServerRequest.HttpServerRequest | Scope.Scope>) =>
-        Context.omit(Layer.CurrentMemoMap)(context)
-      ),
-      Effect.map((html) => sends ? html.replace("<body>", `<body>${fresh_keys_script}`) : html)
-    )
-  )
-}
-
 /**
- * Layer that adds the page to a router, at `/docs`. Needs no key. The page and its policy are the same for every
- * request. They are prepared at the first, because most processes never show the page.
+ * Layer that adds the page to a router, at `/docs`, with its script. Needs no key. The page and its policy are the same for
+ * every request. They are prepared at the first, because most processes never show the page.
  */
 export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
   const ids = yield* ExampleIds
   const sends = yield* TryRequests
-  const html = Effect.zipWith(rendered(sends), ids, withIds)
-  const page = yield* SharedResult.make(Effect.flatMap(html, (html) => prepared(html, sends)))
+  const page = yield* SharedResult.make(Effect.flatMap(ids, (known) => preparePage(sends, known)))
+  const script = yield* SharedResult.make(prepareScript)
   yield* router.add("GET", "/docs", Effect.flatten(page))
+  yield* router.add("GET", script_path, Effect.flatten(script))
 }))

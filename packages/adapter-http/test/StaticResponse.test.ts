@@ -1,9 +1,10 @@
-/** The OpenAPI document and the docs page: public, large and the same at each request. */
+/** The OpenAPI document, the docs page and its script: public, large and the same at each request. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Docs from "@messaging-crm/adapter-http/Docs"
 import { Digests, webCrypto } from "@messaging-crm/core/Digests"
 import { Context, Effect, Layer } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
+import { createHash } from "node:crypto"
 import { gunzipSync } from "node:zlib"
 import { afterAll } from "vitest"
 import { acceptsGzip, matchesETag } from "../src/StaticResponse.ts"
@@ -16,9 +17,20 @@ afterAll(async () => {
   await service.stop()
 })
 
+const askDocs = (path: string) => (init: RequestInit) =>
+  docs.handler(new Request(`http://localhost${path}`, init), Context.empty() as never)
+
 const pages = {
   "/v1/openapi.json": (init: RequestInit) => service.fetch("http://localhost/v1/openapi.json", init),
-  "/docs": (init: RequestInit) => docs.handler(new Request("http://localhost/docs", init), Context.empty() as never)
+  "/docs": askDocs("/docs"),
+  "/docs/explorer.js": askDocs("/docs/explorer.js")
+}
+
+/** Returns the sizes of the pieces in which a body arrives. */
+const sizesOf = async ({ body }: Response): Promise<ReadonlyArray<number>> => {
+  const sizes: Array<number> = []
+  for await (const piece of body ?? []) sizes.push(piece.byteLength)
+  return sizes
 }
 
 for (const [path, ask] of Object.entries(pages)) {
@@ -33,6 +45,16 @@ for (const [path, ask] of Object.entries(pages)) {
       const text = await plain.text()
       assert.strictEqual(gunzipSync(bytes).toString(), text)
       assert.isBelow(bytes.byteLength, text.length / 2)
+    })
+
+    it("is written in slices, so that a client that reads none of it takes no more than one", async () => {
+      for (const encoding of ["identity", "gzip"]) {
+        const response = await ask({ headers: { "accept-encoding": encoding } })
+        const length = Number(response.headers.get("content-length"))
+        const sizes = await sizesOf(response)
+        assert.isAtMost(Math.max(...sizes), 65_536, encoding)
+        assert.strictEqual(sizes.reduce((sum, size) => sum + size, 0), length, encoding)
+      }
     })
 
     it("is not sent again to clients that have it", async () => {
@@ -51,6 +73,25 @@ for (const [path, ask] of Object.entries(pages)) {
     })
   })
 }
+
+it("the docs page and its script take less than 300 kB, and less than 1.3 MB without compression", async () => {
+  const sizeOf = async (encoding: string) => {
+    const headers = { "accept-encoding": encoding }
+    const responses = await Promise.all([pages["/docs"]({ headers }), pages["/docs/explorer.js"]({ headers })])
+    return responses.reduce((sum, response) => sum + Number(response.headers.get("content-length")), 0)
+  }
+  assert.isBelow(await sizeOf("gzip"), 300_000)
+  assert.isBelow(await sizeOf("identity"), 1_300_000)
+})
+
+it("the docs page allows only its own scripts, by their hashes", async () => {
+  const page = await pages["/docs"]({})
+  const policy = page.headers.get("content-security-policy") ?? ""
+  const digest = (text: string) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`
+  const inline = /<script>([^]*?)<\/script>/.exec(await page.text())?.[1] ?? ""
+  const script = await (await pages["/docs/explorer.js"]({})).text()
+  assert.include(policy, `script-src ${digest(inline)} ${digest(script)};`)
+})
 
 it("the docs page has no security scheme, so no field for a key, and connects to nothing, unless it is told to", async () => {
   const response = await pages["/docs"]({})

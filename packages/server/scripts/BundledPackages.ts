@@ -1,5 +1,6 @@
 /** The packages from npm that a bundle contains: their license notices, and the bill of materials. */
-import { globSync, readFileSync } from "node:fs"
+import { existsSync, globSync, readFileSync } from "node:fs"
+import { dirname, join } from "node:path"
 
 interface Package {
   readonly name: string
@@ -15,11 +16,33 @@ const packageOf = (folder: string): Package => {
   return { name, version, license, text }
 }
 
-/** Returns the packages of modules, by name. */
-export const packagesOf = (modules: ReadonlyArray<string>): ReadonlyArray<Package> => {
-  const folders = new Set(
-    modules.flatMap((module) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+/.exec(module.replace(/^\0/, ""))?.[0] ?? [])
-  )
+/** Returns the folder of a package that a package in `from` depends on. */
+const folderOf = (name: string, from: string): string => {
+  const folder = join(from, "node_modules", name)
+  if (existsSync(folder)) return folder
+  if (dirname(from) === from) throw new Error(`The package ${name} is not installed.`)
+  return folderOf(name, dirname(from))
+}
+
+/** Returns the folders of a package and of all its dependencies, whose code its own files contain. */
+const foldersWithDependencies = (name: string, from: string, known = new Set<string>()): ReadonlySet<string> => {
+  const folder = folderOf(name, from)
+  if (known.has(folder)) return known
+  known.add(folder)
+  const { dependencies = {} } = JSON.parse(readFileSync(`${folder}/package.json`, "utf8"))
+  for (const dependency of Object.keys(dependencies)) foldersWithDependencies(dependency, folder, known)
+  return known
+}
+
+/** Returns the packages of modules and those whose files were inlined, by name. */
+export const packagesOf = (
+  modules: ReadonlyArray<string>,
+  inlined: ReadonlyArray<string> = []
+): ReadonlyArray<Package> => {
+  const folders = new Set([
+    ...modules.flatMap((module) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+/.exec(module.replace(/^\0/, ""))?.[0] ?? []),
+    ...inlined.flatMap((name) => Array.from(foldersWithDependencies(name, import.meta.dirname)))
+  ])
   return Array.from(folders, packageOf).toSorted((one, other) => one.name < other.name ? -1 : 1)
 }
 

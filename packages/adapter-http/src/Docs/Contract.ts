@@ -1,20 +1,26 @@
-/** The contract with the document that the page shows: with forms, or as documentation only. */
-import { Context, Record } from "effect"
+/** The document that the page shows: the contract's, with samples, and with forms or as documentation only. */
+import { Record } from "effect"
 import { OpenApi } from "effect/http-api"
 import { Api } from "../api/Api.ts"
+import { samplesOf } from "./Samples.ts"
 
 interface Parameter {
   readonly name: string
+  readonly in: string
   readonly required: boolean
   readonly example?: unknown
-  readonly schema: { readonly default?: unknown }
+  readonly schema: object
 }
 
 interface Operation {
   readonly operationId: string
   readonly parameters: ReadonlyArray<Parameter | { readonly $ref: string }>
   readonly security?: unknown
-  readonly requestBody?: { readonly content: { readonly "application/json": { readonly examples: object } } }
+  readonly requestBody?: {
+    readonly content: {
+      readonly "application/json": { readonly examples: Readonly<Record<string, { readonly value: unknown }>> }
+    }
+  }
 }
 
 /** The prefix of the idempotency keys in the forms. */
@@ -24,7 +30,7 @@ const key_prefix = "try-"
  * Gives each request of a form a key of its own, so that a form may be sent again with
  * another body. A key that the reader enters is sent unchanged.
  */
-export const fresh_keys_script = `<script>
+export const fresh_keys_script = `
   const send = window.fetch.bind(window)
   window.fetch = (input, init) => {
     const request = new Request(input, init)
@@ -33,55 +39,63 @@ export const fresh_keys_script = `<script>
     if (key.startsWith("${key_prefix}")) request.headers.set("idempotency-key", key + "-" + own)
     return send(request)
   }
-</script>`
+`
 
-/** Returns the example of a parameter. No example of a cursor is valid, and a copied command would contain it. */
-const exampleOf = (name: string | undefined, example: unknown): unknown => name === "cursor" ? "" : example
+/** The parameters of the operation itself. The one reference is to `X-Request-Id`, which is optional everywhere. */
+const ownParameters = ({ parameters }: Operation): ReadonlyArray<Parameter> =>
+  parameters.flatMap((parameter) => "$ref" in parameter ? [] : [parameter])
 
-/**
- * An operation with changes for the page's form, in each of its examples: an optional
- * parameter is off until it is selected, and each operation has its own idempotency key.
- */
-const form = ({ operationId, parameters, requestBody, ...operation }: Operation) => {
-  const names = Object.keys(requestBody?.content["application/json"].examples ?? {})
-  const field = ({ example, ...parameter }: Parameter) => {
-    const filled = parameter.name === "Idempotency-Key"
-      ? `${key_prefix}${operationId}`
-      : exampleOf(parameter.name, example)
-    const value = filled ?? parameter.schema.default ?? ""
-    const given = { value, "x-disabled": !parameter.required }
-    return { ...parameter, examples: Object.fromEntries([...names, "default"].map((name) => [name, given])) }
-  }
+const exampleOf = ({ example }: Parameter): string => String(example)
+
+/** The request that an operation's samples send: the first example of its body, the IDs in its path, and its idempotency key. */
+const callOf = (method: string, path: string, operation: Operation) => {
+  const parameters = ownParameters(operation)
+  const headers = parameters.filter((parameter) => parameter.in === "header")
+  const [body] = Object.values(operation.requestBody?.content["application/json"].examples ?? {})
   return {
-    ...operation,
-    operationId,
-    ...(requestBody === undefined ? {} : { requestBody }),
-    // The one reference is to `X-Request-Id`, which a form would send without a value.
-    parameters: parameters.flatMap((parameter) => "$ref" in parameter ? [] : [field(parameter)])
+    method: method.toUpperCase(),
+    path: parameters.filter((each) => each.in === "path").reduce(
+      (filled, each) => filled.replace(`{${each.name}}`, exampleOf(each)),
+      path
+    ),
+    headers: {
+      ...(body === undefined ? {} : { "Content-Type": "application/json" }),
+      ...Object.fromEntries(headers.map((each) => [each.name, exampleOf(each)]))
+    },
+    body: body?.value
   }
 }
 
-const complete = Context.getUnsafe(Api.annotations, OpenApi.Transform)
-
-/** The contract with a document for the page's forms, which otherwise send the examples of optional parameters. */
-export const withForms = Api.annotate(OpenApi.Transform, (generated) => {
-  const document = complete(generated)
-  // The document is the result of `api/Document.ts`.
-  const paths = document["paths"] as Readonly<Record<string, Readonly<Record<string, Operation>>>>
-  return { ...document, paths: Record.map(paths, Record.map(form)) }
-})
-
-/** The contract with a document that has no security schemes, for which the page would show a field. */
-export const withoutKeys = Api.annotate(OpenApi.Transform, (generated) => {
-  const { components, security: _, ...document } = complete(generated)
-  // The document is the result of `api/Document.ts`.
-  const { securitySchemes: _schemes, ...others } = components as Readonly<Record<string, unknown>>
-  const paths = document["paths"] as Readonly<Record<string, Readonly<Record<string, Operation>>>>
-  const shown = ({ parameters, security: _, ...operation }: Operation) => ({
-    ...operation,
-    parameters: parameters.map((parameter) =>
-      "$ref" in parameter ? parameter : { ...parameter, example: exampleOf(parameter.name, parameter.example) }
-    )
+/** An operation with a form: its required parameters are filled in, and each operation has its own idempotency key. */
+const withForm = (operation: Operation): Operation => ({
+  ...operation,
+  parameters: ownParameters(operation).map((parameter) => {
+    const { default: _, ...schema } = parameter.schema as Readonly<Record<string, unknown>>
+    const filled = parameter.name === "Idempotency-Key" ? `${key_prefix}${operation.operationId}` : exampleOf(parameter)
+    return { ...parameter, schema: parameter.required ? { ...schema, default: filled } : schema }
   })
-  return { ...document, components: others, paths: Record.map(paths, Record.map(shown)) }
 })
+
+const withoutSecurity = ({ security: _, ...operation }: Operation): Operation => operation
+
+/**
+ * Returns the document of the page. Without forms it has no security schemes, for which the page would show a field for a
+ * key.
+ */
+export const documentOf = (sends: boolean) => {
+  const { components, security, ...document } = OpenApi.fromApi(Api)
+  const { securitySchemes, ...others } = components
+  const shown = sends ? withForm : withoutSecurity
+  // The document is the result of `api/Document.ts`.
+  const paths = document.paths as unknown as Readonly<Record<string, Readonly<Record<string, Operation>>>>
+  return {
+    ...document,
+    ...(sends ? { security } : {}),
+    components: sends ? { ...others, securitySchemes } : others,
+    paths: Record.map(paths, (operations, path) =>
+      Record.map(operations, (operation, method) => ({
+        ...shown(operation),
+        "x-code-samples": samplesOf(callOf(method, path, operation))
+      })))
+  }
+}

@@ -21,7 +21,10 @@ const read = (folder: string): ReadonlyArray<SchemaFile> =>
 /** The version of the package, without the name of a prerelease. */
 export const version: string = JSON.parse(textOf("../../../package.json")).version.replace(/-.*/, "")
 
-/** The tables. In the bundle and in the published package this module is replaced by its values: see `scripts/inline.ts`. */
+/**
+ * The tables. In the bundle and in the published package this module is replaced by its values: see `InlinedModules.ts`
+ * of the server.
+ */
 export const tables = read("tables")
 
 /** The functions, each in a file of its own, with what depends on it. */
