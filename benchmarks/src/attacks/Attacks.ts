@@ -9,6 +9,7 @@ export const attacks = {
     "unsigned posts": 401,
     "upgraded sockets": 200,
     "slow readers": 200,
+    "abandoned pages": 200,
     "slow writers": "connected",
     "worst keys": 400,
     "expensive searches": 200,

@@ -4,6 +4,7 @@ import { get } from "node:http"
 import type { Servers } from "../harness/Fixtures.ts"
 import { Api, Callbacks } from "../harness/Fixtures.ts"
 import * as Service from "../harness/Service.ts"
+import { static_paths } from "./StaticPaths.ts"
 
 const endpoints = 16
 
@@ -55,7 +56,7 @@ export const raiseEvents = Effect.fnUntraced(function*({ acme, environment, serv
 /** Requests the pages that a server prepares at their first request, so that its memory at rest includes them. */
 export const warmUp = ({ url }: Servers.Server) =>
   Effect.forEach(
-    ["/docs", "/v1/openapi.json"],
+    static_paths,
     (path) =>
       Effect.callback<void>((resume) =>
         void get(`${url}${path}`, (response) => response.resume().once("end", () => resume(Effect.void)))

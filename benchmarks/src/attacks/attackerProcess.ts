@@ -16,6 +16,7 @@ const attacks: Readonly<Record<Attacks.Attack, (target: Target.Target) => Promis
   "invalid signatures": RequestAttacks.postInvalidSignatures,
   "upgraded sockets": SocketAttacks.upgradeSockets,
   "slow readers": SocketAttacks.readSlowly,
+  "abandoned pages": SocketAttacks.abandonPages,
   "slow writers": SocketAttacks.writeSlowly,
   "pipelined pages": SocketAttacks.pipelinePages,
   "pipelined probes": SocketAttacks.pipelineProbes,

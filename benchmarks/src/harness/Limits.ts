@@ -35,11 +35,18 @@ export const ingressViolations = (
   return Object.entries(violations).filter(([, occurred]) => occurred).map(([violation]) => violation)
 }
 
-export const attacks = { p99_ms: 500, memory_mib: 100, cold_memory_mib: 150 } as const
+export const attacks = {
+  p99_ms: 500,
+  /** The bytes of a static response are shared, so that it costs no more than its transfer. */
+  abandoned_pages_p99_ms: 300,
+  memory_mib: 100,
+  cold_memory_mib: 150
+} as const
 
 /** Returns whether an attack reached its target, and another organization and the server stayed within their limits. */
 export const isAttackWithin = (
   measured: {
+    readonly attack: string
     readonly p99_ms: number
     readonly failed: number
     readonly grown_mib: number
@@ -48,7 +55,8 @@ export const isAttackWithin = (
   },
   isCold: boolean
 ): boolean =>
-  measured.p99_ms < attacks.p99_ms && measured.failed === 0 && measured.reached && measured.released &&
+  measured.p99_ms < (measured.attack === "abandoned pages" ? attacks.abandoned_pages_p99_ms : attacks.p99_ms) &&
+  measured.failed === 0 && measured.reached && measured.released &&
   measured.grown_mib < (isCold ? attacks.cold_memory_mib : attacks.memory_mib)
 
 const updates_per_upsert_max = 25

@@ -1,6 +1,6 @@
 /** Responses that are the same for every request: prepared once and compressed. A client that has the version gets 304. */
 import { Digests } from "@messaging-crm/core/Digests"
-import { Effect, Stream } from "effect"
+import { Effect } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { addResponseHeaders } from "./middleware/Headers.ts"
 
@@ -36,19 +36,6 @@ interface Form {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** How much is written at once, so that a client that reads nothing takes no more of the process. */
-const slice_bytes = 65_536
-
-/** All clients share the bytes: each slice is a view. */
-const slicesOf = (bytes: Uint8Array) =>
-  Stream.fromIterable({
-    *[Symbol.iterator]() {
-      for (let start = 0; start < bytes.length; start += slice_bytes) {
-        yield bytes.subarray(start, start + slice_bytes)
-      }
-    }
-  }, { chunkSize: 1 })
-
 /** Prepares a response, and returns the effect that responds to each request with it. */
 export const prepare = Effect.fnUntraced(function*(
   { content_type, headers = {}, text }: {
@@ -74,10 +61,7 @@ export const prepare = Effect.fnUntraced(function*(
     if (matchesETag(requestHeaders["if-none-match"], form.etag)) {
       return HttpServerResponse.empty({ status: 304, headers: versioned })
     }
-    return HttpServerResponse.stream(slicesOf(form.bytes), {
-      contentType: content_type,
-      contentLength: form.bytes.length,
-      headers: { ...headers, ...versioned, ...form.headers }
-    })
+    const all = { ...headers, ...versioned, ...form.headers }
+    return HttpServerResponse.uint8Array(form.bytes, { contentType: content_type, headers: all })
   })
 })
