@@ -16,7 +16,10 @@ const longest = [
   "adapter-postgres/test/slow/Plans",
   "reliability/test/slow/FullDisk",
   "adapter-postgres/test/conformance/Ports",
-  "adapter-postgres/test/conformance/Operations",
+  "adapter-postgres/test/conformance/Inbound",
+  "adapter-postgres/test/conformance/Webhooks",
+  "adapter-postgres/test/conformance/Sends",
+  "adapter-http/test/Generated",
   "server/test/slow/Canaries",
   "server/test/slow/ChannelTokens",
   "server/test/slow/TestNumbers",
@@ -26,7 +29,12 @@ const longest = [
   "server/test/slow/Pagination",
   "reliability/test/slow/Failover",
   "server/test/slow/Dev",
-  "adapter-postgres/test/SilentConnection"
+  "adapter-postgres/test/SilentConnection",
+  "adapter-postgres/test/conformance/Contacts",
+  "adapter-postgres/test/Rows",
+  "reliability/test/Simulation",
+  "provider-cloud/test/Mutated",
+  "adapter-memory/test/Interleavings"
 ]
 
 const placeOf = ({ moduleId, project }: TestSpecification): number => {

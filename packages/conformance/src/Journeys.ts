@@ -24,24 +24,30 @@ import * as WebhookReplays from "./Journeys/WebhookReplays.ts"
 import * as WebhookResources from "./Journeys/WebhookResources.ts"
 import * as Webhooks from "./Journeys/Webhooks.ts"
 
-export const journeyTests = (storage: Storage, options: Options) => {
-  IdempotentRequests.journeyTests(storage)
-  StorageBudget.journeyTests(storage)
-  Sends.journeyTests(storage)
-  Holds.journeyTests(storage)
-  Inbound.journeyTests(storage)
-  EventConversations.journeyTests(storage)
-  WebhookReplays.journeyTests(storage)
-  WebhookResources.journeyTests(storage)
-  Webhooks.journeyTests(storage)
-  WebhookFailures.journeyTests(storage)
-  WebhookRaces.journeyTests(storage)
-  PersonalData.journeyTests(storage)
-  PersonalDataPages.journeyTests(storage)
-  MessagePages.journeyTests(storage)
-  MessageRetention.journeyTests(storage)
-  ContactImports.journeyTests(storage, options)
-  ContactNumbers.journeyTests(storage)
-  ContactUpserts.journeyTests(storage)
-  Spellings.journeyTests(storage)
-}
+type Tests = (storage: Storage, options: Options) => void
+
+/** The tests by their subject, so that test files can run them concurrently. */
+export const journeyTests = {
+  contacts: [
+    PersonalData.journeyTests,
+    PersonalDataPages.journeyTests,
+    ContactImports.journeyTests,
+    ContactNumbers.journeyTests,
+    ContactUpserts.journeyTests,
+    Spellings.journeyTests
+  ],
+  inbound: [
+    Inbound.journeyTests,
+    EventConversations.journeyTests,
+    MessagePages.journeyTests,
+    MessageRetention.journeyTests
+  ],
+  sends: [IdempotentRequests.journeyTests, StorageBudget.journeyTests, Sends.journeyTests, Holds.journeyTests],
+  webhooks: [
+    WebhookReplays.journeyTests,
+    WebhookResources.journeyTests,
+    Webhooks.journeyTests,
+    WebhookFailures.journeyTests,
+    WebhookRaces.journeyTests
+  ]
+} satisfies Readonly<Record<string, ReadonlyArray<Tests>>>

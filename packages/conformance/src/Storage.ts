@@ -1,9 +1,10 @@
 import { describe, it } from "@effect/vitest"
 import type { StoragePorts } from "@messaging-crm/core/Crm"
 import { Ids } from "@messaging-crm/core/Ids"
-import { Layer } from "effect"
+import { Layer, Record } from "effect"
 import type { It, Options } from "./Fixtures.ts"
 import * as Journeys from "./Journeys.ts"
+import type { Storage } from "./Journeys/JourneyScene.ts"
 import * as Model from "./Model.ts"
 import * as ApiKeys from "./Ports/ApiKeys.ts"
 import * as Audit from "./Ports/Audit.ts"
@@ -78,17 +79,28 @@ export const portSuite: Suite = (adapter, storage, options = defaults) => {
   })
 }
 
-/** Registers the tests of the guarantees that operations have over a storage, for one adapter. */
-export const operationSuite: Suite = (adapter, storage, options = defaults) => {
-  describe(adapter, () => {
-    Journeys.journeyTests(storage, options)
-    Model.modelTest(storage, { runs: 2 * options.runs })
-  })
+const journeySuite =
+  (tests: ReadonlyArray<(storage: Storage, options: Options) => void>): Suite =>
+  (adapter, storage, options = defaults) => {
+    describe(adapter, () => {
+      for (const journeyTests of tests) journeyTests(storage, options)
+    })
+  }
+
+/** Registers the comparison with the model, for one adapter. */
+export const modelSuite: Suite = (adapter, storage, options = defaults) => {
+  describe(adapter, () => Model.modelTest(storage, { runs: 2 * options.runs }))
 }
 
+/** Register the tests of the guarantees that operations have over a storage, for one adapter: each those of one subject. */
+export const journeySuites: Readonly<Record<keyof typeof Journeys.journeyTests, Suite>> = Record.map(
+  Journeys.journeyTests,
+  journeySuite
+)
+
 /**
- * Registers the tests of every guarantee of a storage, for one adapter: those of `portSuite` and of `operationSuite`, which
- * two test files can run concurrently, each on a storage of its own.
+ * Registers the tests of every guarantee of a storage, for one adapter: those of all suites above, which test files can run
+ * concurrently, each on a storage of its own.
  *
  * Each test, and each run of a property, makes its own organization, so it does
  * not see the rows of others, and no adapter needs a reset. The callback inbox,
@@ -99,5 +111,6 @@ export const operationSuite: Suite = (adapter, storage, options = defaults) => {
  */
 export const suite: Suite = (adapter, storage, options) => {
   portSuite(adapter, storage, options)
-  operationSuite(adapter, storage, options)
+  modelSuite(adapter, storage, options)
+  for (const register of Object.values(journeySuites)) register(adapter, storage, options)
 }

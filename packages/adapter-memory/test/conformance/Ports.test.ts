@@ -1,4 +1,4 @@
-import { layer } from "@messaging-crm/adapter-memory"
 import * as Storage from "@messaging-crm/conformance/Storage"
+import { options, storage } from "./Scene.ts"
 
-Storage.portSuite("memory", layer, { runs: Number(process.env["PROPERTY_RUNS"] ?? 50) })
+Storage.portSuite("memory", storage, options)

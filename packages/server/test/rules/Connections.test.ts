@@ -9,6 +9,7 @@ import { textOf } from "./Sources.ts"
  */
 const destinations: Readonly<Record<string, string>> = {
   "adapter-http/src/Docs/Contract.ts": "the docs page, in a browser",
+  "adapter-http/src/Docs/Samples.ts": "the text of samples, for a reader",
   "adapter-http/src/outbound/Downloads.ts": "addresses that were checked",
   "adapter-http/src/outbound/Addresses.ts": "no connection: forms of addresses",
   "adapter-http/src/outbound/Connections.ts": "addresses that were checked",

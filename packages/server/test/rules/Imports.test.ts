@@ -39,6 +39,7 @@ const importRules: ReadonlyArray<ImportRule> = [
     files: "packages/adapter-http/src/**/*.ts",
     allowed: [/^effect(\/(http|http-api))?$/, core],
     exceptions: {
+      "Docs/Explorer.ts": [/^node:(fs|module)$/],
       "outbound/Addresses.ts": [/^node:net$/],
       "outbound/Connections.ts": [/^undici$/, /^node:(net|tls)$/],
       "outbound/Names.ts": [/^node:dns\/promises$/]
