@@ -1,6 +1,6 @@
 // From the OpenAPI document to programs that run: six generators write clients, the programs are compiled against them, a
 // service is started in memory, and the programs call it.
-import { execFileSync, spawn } from "node:child_process"
+import { spawn } from "node:child_process"
 import { randomBytes } from "node:crypto"
 import { once } from "node:events"
 import { mkdirSync } from "node:fs"
@@ -9,8 +9,11 @@ import { fileURLToPath } from "node:url"
 
 const here = fileURLToPath(new URL("..", import.meta.url))
 const root = fileURLToPath(new URL("../../..", import.meta.url)).replace(/\/$/, "")
-const run = (command: string, args: ReadonlyArray<string>, env: Record<string, string> = {}) =>
-  execFileSync(command, args, { cwd: here, stdio: "inherit", env: { ...process.env, ...env } })
+const run = async (command: string, args: ReadonlyArray<string>, env: Record<string, string> = {}): Promise<void> => {
+  const child = spawn(command, args, { cwd: here, stdio: "inherit", env: { ...process.env, ...env } })
+  const [code] = await once(child, "exit")
+  if (code !== 0) throw new Error(`${command} ${args.join(" ")} ended with ${code}.`)
+}
 
 // Relative, so that a space in the path of the repository does not matter.
 const document = "../../packages/adapter-http/openapi.json"
@@ -32,12 +35,14 @@ const generators = {
   orval: "orval --config clients/orval/orval.config.mjs"
 }
 const clients = Object.keys(generators)
-for (const [client, words] of Object.entries(generators)) {
-  const [command = "", ...args] = words.split(" ")
-  mkdirSync(`${here}/${generated(client)}`, { recursive: true })
-  run(command, args, { NODE_OPTIONS: `--import ${new URL("typescript5.ts", import.meta.url).href}` })
-  run("tsc", ["--project", `clients/${client}`])
-}
+await Promise.all(
+  Object.entries(generators).map(async ([client, words]) => {
+    const [command = "", ...args] = words.split(" ")
+    mkdirSync(`${here}/${generated(client)}`, { recursive: true })
+    await run(command, args, { NODE_OPTIONS: `--import ${new URL("typescript5.ts", import.meta.url).href}` })
+    await run("tsc", ["--project", `clients/${client}`])
+  })
+)
 
 const service = spawn(
   process.execPath,
@@ -53,7 +58,11 @@ try {
   const { api_key, base_url, channels } = JSON.parse(line)
   const CHANNEL_ID = channels.find(({ type }: { readonly type: string }) => type === "phone_messaging").id
   for (const client of clients) {
-    run(process.execPath, [`${generated(client)}/dist/main.js`], { BASE_URL: base_url, API_KEY: api_key, CHANNEL_ID })
+    await run(process.execPath, [`${generated(client)}/dist/main.js`], {
+      BASE_URL: base_url,
+      API_KEY: api_key,
+      CHANNEL_ID
+    })
   }
 } finally {
   service.kill()
