@@ -78,6 +78,16 @@ const withForm = (operation: Operation): Operation => ({
 
 const withoutSecurity = ({ security: _, ...operation }: Operation): Operation => operation
 
+/** An operation without an example of a cursor, because none is valid. */
+const withoutCursor = (operation: Operation): Operation => ({
+  ...operation,
+  parameters: operation.parameters.map((parameter) => {
+    if ("$ref" in parameter || parameter.name !== "cursor") return parameter
+    const { example: _, ...others } = parameter
+    return others
+  })
+})
+
 /**
  * Returns the document of the page. Without forms it has no security schemes, for which the page would show a field for a
  * key.
@@ -94,7 +104,7 @@ export const documentOf = (sends: boolean) => {
     components: sends ? { ...others, securitySchemes } : others,
     paths: Record.map(paths, (operations, path) =>
       Record.map(operations, (operation, method) => ({
-        ...shown(operation),
+        ...withoutCursor(shown(operation)),
         "x-code-samples": samplesOf(callOf(method, path, operation))
       })))
   }
