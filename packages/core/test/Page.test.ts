@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { OrganizationId } from "@messaging-crm/core/Ids"
-import { complete, Cursors, type Found, PageSize, type Position } from "@messaging-crm/core/Page"
+import { complete, Cursors, fitting, type Found, PageSize, type Position } from "@messaging-crm/core/Page"
 import { RootKeys, Secrets } from "@messaging-crm/core/Secrets"
 import { Arbitrary, DateTime, Effect, Layer, Redacted, Schema } from "effect"
 
@@ -24,13 +24,11 @@ interface Request {
   readonly size?: number
   readonly list?: string
   readonly filters?: Readonly<Record<string, unknown>>
-  readonly chars?: (row: Position) => number
   /** Finds rows for a page among those that follow the cursor. */
   readonly search?: (following: ReadonlyArray<Position>, size: number) => Found<Position>
 }
 
 const page = ({
-  chars = () => 0,
   cursor,
   filters = { status: "open", query: null },
   list = "rows",
@@ -47,8 +45,7 @@ const page = ({
         const start = after === null ? 0 : rows.findIndex(({ id }) => id === after.id) + 1
         return Effect.succeed(search(rows.slice(start), size))
       },
-      position: (row) => row,
-      chars
+      position: (row) => row
     })
   )
 
@@ -60,49 +57,38 @@ const cursorOf = Effect.fnUntraced(function*(request: Omit<Request, "cursor"> = 
 const isRejected = (request: Request) =>
   Effect.match(page(request), { onFailure: (error) => error._tag === "CursorInvalid", onSuccess: () => false })
 
-it.effect("a page ends early where its texts become too long, but holds one row; the walk misses none", () =>
-  Effect.gen(function*() {
-    // The third is too long for any page.
-    const chars = ({ id }: Position) => id === "row-2" ? 5_000_000 : 400_000
-    const walked: Array<ReadonlyArray<string>> = []
-    let cursor: string | null = null
-    do {
-      const { data, next_cursor }: { data: ReadonlyArray<Position>; next_cursor: string | null } = yield* page({
-        cursor,
-        chars,
-        size: 4
-      })
-      walked.push(data.map(({ id }) => id))
-      cursor = next_cursor
-    } while (cursor !== null)
-    assert.deepStrictEqual(walked, [
-      ["row-0", "row-1"],
-      ["row-2"],
-      ["row-3", "row-4"],
-      ["row-5", "row-6"],
-      ["row-7", "row-8"]
-    ])
-  }).pipe(Effect.provide(cursors), as(ours)))
+/** Returns the first rows of texts of some lengths, and where the page ends. */
+const fit = (...lengths: ReadonlyArray<number>) => {
+  const { rows: fitted, stopped_at } = fitting(
+    lengths.map((length, index) => ({ length, id: `row-${index}` })),
+    ({ length }) => length,
+    ({ id }) => ({ at: DateTime.makeUnsafe(0), id })
+  )
+  return [fitted.length, stopped_at?.id ?? null]
+}
 
-it.effect("a page holds texts of a million characters together, and no more", () =>
-  Effect.gen(function*() {
-    const { data } = yield* page({ cursor: null, chars: () => 500_000 })
-    assert.lengthOf(data, 2)
-  }).pipe(Effect.provide(cursors), as(ours)))
+it("a page ends before its long texts exceed a million bytes, but has one row", () => {
+  assert.deepStrictEqual(fit(), [0, null])
+  assert.deepStrictEqual(fit(1_000_000), [1, null])
+  assert.deepStrictEqual(fit(5_000_000), [1, null])
+  assert.deepStrictEqual(fit(5_000_000, 0), [1, "row-0"])
+  assert.deepStrictEqual(fit(500_000, 500_000), [2, null])
+  assert.deepStrictEqual(fit(500_000, 500_000, 0), [3, null])
+  assert.deepStrictEqual(fit(500_000, 500_000, 1), [2, "row-1"])
+  assert.deepStrictEqual(fit(1, 5_000_000, 1), [1, "row-0"])
+})
 
 it.effect.prop("a page ends where the store stopped, even without rows; the walk misses none", {
   matching: Arbitrary.array(Arbitrary.schema(Schema.Boolean), { minLength: rows.length, maxLength: rows.length }),
   read_max: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: rows.length + 1 })),
-  row_chars: Schema.Literals([0, 400_000]),
   size: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: rows.length }))
-}, ({ matching, read_max, row_chars, size }) =>
+}, ({ matching, read_max, size }) =>
   Effect.gen(function*() {
     const isMatch = (row: Position) => matching[rows.indexOf(row)] === true
     const walked: Array<Position> = []
     let cursor: string | null = null
     do {
       const { data, next_cursor }: { data: ReadonlyArray<Position>; next_cursor: string | null } = yield* page({
-        chars: () => row_chars,
         cursor,
         size,
         search: (following, wanted) => {

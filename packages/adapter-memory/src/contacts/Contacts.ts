@@ -14,11 +14,10 @@ import {
   positionOf
 } from "@messaging-crm/core/Contacts"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
-import { complete } from "@messaging-crm/core/Page"
 import { DateTime, Layer, Option, Result, Struct } from "effect"
 import { apply } from "../work/Commit.ts"
 import { AuditRows } from "../work/PrivateTables.ts"
-import { page } from "../world/Order.ts"
+import { longPage, page } from "../world/Order.ts"
 import * as Table from "../world/Table.ts"
 import { World } from "../world/World.ts"
 
@@ -91,12 +90,13 @@ export const layer = Layer.effect(
         read(({ tables }) => Option.map(Table.get(tables, ContactRows, organization_id, id), toLoaded)),
       list: (organization_id, match, request) =>
         read(({ tables }) =>
-          complete(
-            page(
-              Table.all(tables, ContactRows, organization_id).filter(matches(tables, organization_id, match)),
-              request,
-              positionOf
-            ).map(toContact)
+          longPage(
+            Table.all(tables, ContactRows, organization_id).filter(matches(tables, organization_id, match)).map(
+              toContact
+            ),
+            request,
+            positionOf,
+            ["custom_values", "notes"]
           )
         ),
       identify: (organization_id, channel_type, network_ids) =>

@@ -7,11 +7,14 @@ import {
   ProviderMessageRows
 } from "@messaging-crm/core/Messages"
 import { DateTime, Layer, Option, Struct } from "effect"
-import { page, positionOf } from "../world/Order.ts"
+import { longPage, positionOf } from "../world/Order.ts"
 import * as Table from "../world/Table.ts"
 import { World } from "../world/World.ts"
 
 const toMessage = (row: Table.Row<MessageColumns>): Message => Struct.omit(row, ["channel_id", "version"])
+
+/** The long columns of a message. */
+export const long_columns = ["details", "media", "text"] as const
 
 /** Layer that keeps messages in the in-memory world. */
 export const layer = Layer.effect(
@@ -44,11 +47,13 @@ export const layer = Layer.effect(
         ),
       list: (organization_id, conversation_id, request) =>
         read(({ tables }) =>
-          page(
-            Table.all(tables, MessageRows, organization_id).filter((row) => row.conversation_id === conversation_id),
+          longPage(
+            Table.all(tables, MessageRows, organization_id).filter((row) => row.conversation_id === conversation_id)
+              .map(toMessage),
             request,
-            positionOf
-          ).map(toMessage)
+            positionOf,
+            long_columns
+          )
         ),
       purgeEarlyUpdates: (before, limit) =>
         modify((state) => {

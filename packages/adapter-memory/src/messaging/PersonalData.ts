@@ -10,10 +10,11 @@ import { WebhookDeliveryRows } from "@messaging-crm/core/WebhookDeliveries"
 import { HashMap, Layer, Option } from "effect"
 import { identify } from "../contacts/Contacts.ts"
 import { EventRows, IdempotencyRows, withoutResource } from "../work/PrivateTables.ts"
-import { page, positionOf } from "../world/Order.ts"
+import { longPage, positionOf } from "../world/Order.ts"
 import * as Table from "../world/Table.ts"
 import { type CallbackRow, World, type WorldState } from "../world/World.ts"
 import { toRow } from "./Conversations.ts"
+import { long_columns } from "./Messages.ts"
 
 const decoder = new TextDecoder()
 
@@ -112,19 +113,21 @@ export const layer = Layer.effect(
         read(({ tables }) => conversationsOf(tables, organization_id, contact_id).map(toRow(tables, organization_id))),
       sends: (organization_id, conversation_id, request) =>
         read(({ tables }) =>
-          page(
+          longPage(
             Table.all(tables, SendRows, organization_id).filter((send) => send.conversation_id === conversation_id),
             request,
-            positionOf
-          )
+            positionOf,
+            ["content"]
+          ).rows
         ),
       messages: (organization_id, conversation_id, request) =>
         read(({ tables }) =>
-          page(
+          longPage(
             Table.all(tables, MessageRows, organization_id).filter((row) => row.conversation_id === conversation_id),
             request,
-            positionOf
-          )
+            positionOf,
+            long_columns
+          ).rows
         ),
       eraseCopies: (organization_id, contact_id) =>
         modify((state) => [undefined, { ...state, tables: eraseCopies(state.tables, organization_id, contact_id) }]),

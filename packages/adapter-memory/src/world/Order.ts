@@ -1,4 +1,5 @@
-import type { PageRequest, Position } from "@messaging-crm/core/Page"
+import { fitting, type Found, type PageRequest, type Position } from "@messaging-crm/core/Page"
+import { utf8Bytes } from "@messaging-crm/core/Text"
 import type { Timestamp } from "@messaging-crm/core/Timestamps"
 import { DateTime } from "effect"
 
@@ -37,6 +38,21 @@ export const page = <Row>(
     kept.length = Math.min(kept.length, size)
   }
   return kept
+}
+
+/** Returns the bytes of a long text, or of a value as JSON. */
+const bytesOf = (value: unknown): number =>
+  value === null ? 0 : utf8Bytes(typeof value === "string" ? value : JSON.stringify(value))
+
+/** Returns the requested page of rows with long columns, up to the limit of their bytes. */
+export const longPage = <Row, Column extends keyof Row>(
+  rows: Iterable<Row>,
+  request: PageRequest,
+  position: (row: Row) => Position,
+  long: ReadonlyArray<Column>
+): Found<Row> => {
+  const length = (row: Row) => long.reduce((sum, column) => sum + bytesOf(row[column]), 0)
+  return fitting(page(rows, request, position), length, position)
 }
 
 /** Returns at most `size` of the newest rows, the newest first. */

@@ -12,13 +12,13 @@
  * Only `indexed` uses the shared connections: each other way may read many contacts for a page of a few.
  */
 import { ChannelType } from "@messaging-crm/core/Channels"
-import { type Contact, type ContactCriteria, positionOf } from "@messaging-crm/core/Contacts"
+import type { Contact, ContactCriteria } from "@messaging-crm/core/Contacts"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
-import { complete, type Found, type PageRequest } from "@messaging-crm/core/Page"
+import type { Found, PageRequest } from "@messaging-crm/core/Page"
 import { Effect, Predicate } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
 import { date, json, startOf } from "../database/Columns.ts"
-import type { Selection } from "../database/Rows.ts"
+import type { LongRows } from "../database/LongRows.ts"
 
 /** How a page is found, and the filters that its contacts pass. */
 export interface Plan {
@@ -264,30 +264,26 @@ interface Place {
 /** Finds a page in the way of its plan. */
 export const read = (
   { proceed, sql }: Place,
-  { columns, rows, rowsByMatch }: Selection<Contact>,
+  list: LongRows<Contact>,
   wanted: Omit<Selected, "columns">
 ): Effect.Effect<Found<Contact>, SqlError.SqlError> => {
   const { page, way } = wanted
-  const selected = { ...wanted, columns }
-  const found = (statement: Statement.Statement<unknown>) =>
-    Effect.map(rowsByMatch(statement), ([matches, [last_read]]): Found<Contact> => ({
-      rows: matches,
-      stopped_at: last_read === undefined ? null : positionOf(last_read)
-    }))
+  const read = (statementOf: typeof indexedOf, has_matches: boolean) =>
+    list.page(sql, { statementOf: (columns) => statementOf(sql, { ...wanted, columns }), has_matches, proceed })
   switch (way) {
     case "indexed":
-      return Effect.map(rows(indexedOf(sql, selected)), complete)
+      return read(indexedOf, false)
     case "exact":
-      return found(exactOf(sql, selected))
+      return read(exactOf, true)
     case "newest_first":
       return Effect.flatMap(
-        rows(newestOf(sql, selected)),
+        read(newestOf, false),
         (newest) =>
-          newest.length === page.size
-            ? Effect.succeed(complete(newest))
-            : Effect.andThen(proceed, found(searchOf(sql, selected)))
+          newest.rows.length === page.size || newest.stopped_at !== null
+            ? Effect.succeed(newest)
+            : Effect.andThen(proceed, read(searchOf, true))
       )
     case "search":
-      return found(searchOf(sql, selected))
+      return read(searchOf, true)
   }
 }

@@ -2,6 +2,7 @@ import {
   Contact,
   ContactStore,
   Identity,
+  positionOf,
   searchColumnsOf,
   SearchTimeout,
   StoredIdentity
@@ -10,6 +11,7 @@ import { ContactId } from "@messaging-crm/core/Ids"
 import { Effect, Layer, Schema, Struct } from "effect"
 import { SqlClient } from "effect/sql"
 import { At, json, OptionalAt, repeated } from "../database/Columns.ts"
+import { longRows } from "../database/LongRows.ts"
 import { rows, selection } from "../database/Rows.ts"
 import { makeSearch } from "../database/SearchConnections.ts"
 import * as StatementBatcher from "../database/StatementBatcher.ts"
@@ -27,7 +29,13 @@ const Row = Schema.Struct({
 const LoadedRow = Schema.Struct({ ...Row.fields, version: Schema.Int })
 
 const contacts = rows(Row)
-const list = selection(Row, (column) => column === "tags" ? "contact.tags::text" : `contact.${column}`)
+const expressionOf = (column: string): string => column === "tags" ? "contact.tags::text" : `contact.${column}`
+const { columns } = selection(Row, expressionOf)
+const list = longRows(Row, expressionOf, {
+  long: { custom_values: "jsonb", notes: "text" },
+  positionOf,
+  time: "updated_at"
+})
 const loadedRows = rows(LoadedRow)
 const matches = rows(Schema.Struct({ ...LoadedRow.fields, is_ambiguous: Schema.Boolean }))
 const knownPeople = rows(
@@ -64,7 +72,7 @@ const makeMatchers = (sql: SqlClient.SqlClient) => {
     return StatementBatcher.makeByKey(sql, {
       key: { organization_id: "uuid", value: "text" },
       select: `
-        SELECT ${list.columns}, contact.version, EXISTS (SELECT ${same} OFFSET 1) AS is_ambiguous ${same}
+        SELECT ${columns}, contact.version, EXISTS (SELECT ${same} OFFSET 1) AS is_ambiguous ${same}
         ORDER BY contact.updated_at DESC, contact.id DESC`,
       decode: matches
     })
@@ -152,7 +160,7 @@ export const layer = Layer.effect(
     const byId = {
       key: { organization_id: "uuid", id: "uuid" },
       select: `
-        SELECT ${list.columns}, contact.version
+        SELECT ${columns}, contact.version
         FROM contacts contact
         WHERE contact.organization_id = key.organization_id AND contact.id = key.id`
     } as const

@@ -24,23 +24,23 @@ export const rows = <S extends OwnSchema>(schema: S) => {
 const decoded = <S extends OwnSchema>(schema: S, statement: Statement): Effect.Effect<S["Type"], SqlError.SqlError> =>
   Effect.flatMap(Codecs, ({ decode }) => Effect.flatMap(statement, decode(schema)))
 
-/** The columns that a list selects, and how its statement is run and its rows are decoded. */
-export interface Selection<Row> {
-  readonly columns: string
-  readonly rows: (statement: Sql.Statement<unknown>) => Effect.Effect<ReadonlyArray<Row>, SqlError.SqlError>
-  /** Returns the rows that match, and the others. The last column that the statement selects is `is_match`. */
-  readonly rowsByMatch: (
-    statement: Sql.Statement<unknown>
-  ) => Effect.Effect<readonly [matches: ReadonlyArray<Row>, others: ReadonlyArray<Row>], SqlError.SqlError>
+/** How the rows of a list are read. Between the two steps, a row is an object of its columns, or their values. */
+export interface Reading<Row> {
+  readonly run: (statement: Sql.Statement<unknown>) => Effect.Effect<ReadonlyArray<unknown>, SqlError.SqlError>
+  readonly decode: (found: ReadonlyArray<unknown>) => Effect.Effect<ReadonlyArray<Row>>
 }
 
-/** Returns whether a row matches: an object of its columns, or their values. */
-const isMatch = (row: unknown): boolean =>
-  Array.isArray(row) ? row.at(-1) === true : Predicate.hasProperty(row, "is_match") && row.is_match === true
+/** Returns the value of a column, by its name or its place. A negative place counts from the last column. */
+export const valueOf = (row: unknown, column: string, place: number): unknown =>
+  Array.isArray(row) ? row.at(place) : Predicate.hasProperty(row, column) ? row[column] : undefined
 
-/** Separates the rows that match from the others. */
-const byMatch = <Row>(found: ReadonlyArray<Row>) =>
-  [found.filter(isMatch), found.filter(Predicate.not(isMatch))] as const
+/** The columns that a list selects, and how its rows are read. */
+export interface Selection<Row> {
+  readonly fields: ReadonlyArray<string>
+  readonly columns: string
+  readonly reading: Effect.Effect<Reading<Row>>
+  readonly rows: (statement: Sql.Statement<unknown>) => Effect.Effect<ReadonlyArray<Row>, SqlError.SqlError>
+}
 
 /**
  * Makes the selection of a schema's fields, each by its expression, for a list of many rows.
@@ -55,26 +55,21 @@ export const selection = <const Fields extends Readonly<Record<string, OwnSchema
   selected.add(schema)
   schemas.add(schema)
   const all = Schema.Array(schema)
-  const parts = Schema.Tuple([all, all])
+  const fields = Object.keys(schema.fields)
+  const reading = Effect.map(Codecs, ({ decode, decodeValues }): Reading<Schema.Struct<Fields>["Type"]> => {
+    const decodeRow = decodeValues(schema)
+    return decodeRow === null
+      ? { run: (statement) => statement, decode: decode(all) }
+      : {
+        run: ({ values }) => values,
+        decode: (found) => Effect.sync(() => (found as ReadonlyArray<ReadonlyArray<unknown>>).map(decodeRow))
+      }
+  })
   return {
-    columns: Object.keys(schema.fields).map((field) => `${expressionOf(field)} AS ${field}`).join(", "),
-    rows: (statement) =>
-      Effect.flatMap(Codecs, ({ decodeValues }) => {
-        const decode = decodeValues(schema)
-        return decode === null
-          ? decoded(all, statement)
-          : Effect.map(statement.values, (found) => found.map(decode))
-      }),
-    rowsByMatch: (statement) =>
-      Effect.flatMap(Codecs, ({ decode, decodeValues }) => {
-        const decodeRow = decodeValues(schema)
-        return decodeRow === null
-          ? Effect.flatMap(statement, (found) => decode(parts)(byMatch(found)))
-          : Effect.map(statement.values, (found) => {
-            const [matches, others] = byMatch(found)
-            return [matches.map(decodeRow), others.map(decodeRow)]
-          })
-      })
+    fields,
+    columns: fields.map((field) => `${expressionOf(field)} AS ${field}`).join(", "),
+    reading,
+    rows: (statement) => Effect.flatMap(reading, ({ decode, run }) => Effect.flatMap(run(statement), decode))
   }
 }
 

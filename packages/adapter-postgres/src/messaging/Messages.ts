@@ -1,15 +1,18 @@
-import { ChannelId, ContactId } from "@messaging-crm/core/Ids"
+import { ChannelId, ContactId, type ConversationId, type OrganizationId } from "@messaging-crm/core/Ids"
 import {
   DeletionUpdate,
   EditUpdate,
   Message,
   MessageStore,
+  positionOf,
   type ProviderMessage,
   StatusUpdate
 } from "@messaging-crm/core/Messages"
+import type { PageRequest } from "@messaging-crm/core/Page"
 import { Effect, Layer, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { At, OptionalAt, repeated, startOf } from "../database/Columns.ts"
+import { longRows } from "../database/LongRows.ts"
 import { first, purge, rows, selection } from "../database/Rows.ts"
 import * as StatementBatcher from "../database/StatementBatcher.ts"
 
@@ -25,8 +28,40 @@ const Row = Schema.Struct({
   deleted_at: OptionalAt
 })
 
-const messages = selection(Row, (column) => column === "sender" ? "sender::text" : column)
+const LoadedRow = Schema.Struct({ ...Row.fields, version: Schema.Int })
+
+const expressionOf = (column: string): string => column === "sender" ? "sender::text" : column
+const { columns } = selection(Row, expressionOf)
+const long = {
+  long: { details: "jsonb", media: "jsonb", text: "text" },
+  positionOf,
+  time: "created_at"
+} as const
+const messages = longRows(Row, expressionOf, long)
+
+/** The list of messages with their versions. */
+export const loadedMessages = longRows(LoadedRow, expressionOf, long)
 const message = first(Row)
+
+/** Selects a page of a conversation's messages. */
+export const selectMessages = (
+  sql: SqlClient.SqlClient,
+  organization_id: OrganizationId,
+  conversation_id: ConversationId,
+  page: PageRequest
+) => {
+  const { at, id } = startOf(page)
+  return (columns: string) =>
+    sql`
+      SELECT ${sql.literal(columns)}
+      FROM messages
+      WHERE organization_id = ${organization_id}
+        AND conversation_id = ${conversation_id}
+        AND (created_at, id) < (${at}::timestamptz, ${id}::uuid)
+      ORDER BY created_at DESC, id DESC
+      LIMIT ${page.size}
+    `
+}
 
 /** The row of a provider's message ID, with the columns of its message in one object. */
 const providerMessages = rows(Schema.Struct({
@@ -66,14 +101,13 @@ const makeFindByProviderId = (sql: SqlClient.SqlClient) =>
 export const layer = Layer.effect(
   MessageStore,
   SqlClient.SqlClient.useSync((sql) => {
-    const select = sql.literal(`SELECT ${messages.columns} FROM messages`)
-
     const findByProviderId = makeFindByProviderId(sql)
 
     return MessageStore.of({
       find: (organization_id, conversation_id, id) =>
         message(sql`
-          ${select}
+          SELECT ${sql.literal(columns)}
+          FROM messages
           WHERE organization_id = ${organization_id} AND conversation_id = ${conversation_id} AND id = ${id}
         `),
       findByProviderId: (organization_id, channel_id, provider_message_id, erased_ids = []) =>
@@ -86,17 +120,10 @@ export const layer = Layer.effect(
           }),
           Option.map((row): ProviderMessage => ({ ...row, message: Option.fromNullOr(row.message) }))
         ),
-      list: (organization_id, conversation_id, page) => {
-        const { at, id } = startOf(page)
-        return Effect.orDie(messages.rows(sql`
-          ${select}
-          WHERE organization_id = ${organization_id}
-            AND conversation_id = ${conversation_id}
-            AND (created_at, id) < (${at}::timestamptz, ${id}::uuid)
-          ORDER BY created_at DESC, id DESC
-          LIMIT ${page.size}
-        `))
-      },
+      list: (organization_id, conversation_id, page) =>
+        Effect.orDie(messages.page(sql, {
+          statementOf: selectMessages(sql, organization_id, conversation_id, page)
+        })),
       purgeEarlyUpdates: purge(sql, "provider_messages", "created_at", "message_id IS NULL")
     })
   })

@@ -2,16 +2,18 @@ import { ChannelType } from "@messaging-crm/core/Channels"
 import { part_prefix } from "@messaging-crm/core/Idempotency"
 import type { ContactId, OrganizationId } from "@messaging-crm/core/Ids"
 import { IdentityId } from "@messaging-crm/core/Ids"
-import { Message } from "@messaging-crm/core/Messages"
+import type { Found } from "@messaging-crm/core/Page"
 import { PersonalDataStore } from "@messaging-crm/core/PersonalData"
 import { Effect, Layer, Schema } from "effect"
-import { SqlClient } from "effect/sql"
-import { columnsOf, startOf } from "../database/Columns.ts"
+import { SqlClient, type SqlError } from "effect/sql"
+import { startOf } from "../database/Columns.ts"
+import { longRows } from "../database/LongRows.ts"
 import { rows, run } from "../database/Rows.ts"
 import { unlimited } from "../database/Unlimited.ts"
 import { withoutResources } from "../webhooks/Events.ts"
 import { conversationsOf } from "./ConversationPages.ts"
 import { conversations, select_conversations } from "./Conversations.ts"
+import { loadedMessages, selectMessages } from "./Messages.ts"
 import { SendRow } from "./Sends.ts"
 
 const networkIds = rows(Schema.Struct({
@@ -20,8 +22,14 @@ const networkIds = rows(Schema.Struct({
   identity_id: IdentityId,
   identity_version: Schema.Int
 }))
-const sends = rows(SendRow)
-const messages = rows(Schema.Struct({ message: Schema.Struct({ ...Message.fields, version: Schema.Int }) }))
+const sends = longRows(SendRow, (column) => column, {
+  long: { content: "jsonb" },
+  positionOf: ({ created_at: at, id }) => ({ at, id }),
+  time: "created_at"
+})
+
+const rowsOf = <Row>(page: Effect.Effect<Found<Row>, SqlError.SqlError>) =>
+  Effect.orDie(Effect.map(page, ({ rows }) => rows))
 
 /** The text that follows the columns of a contact's network IDs: each `identity_name` with its `identity`. */
 const namesOf = (sql: SqlClient.SqlClient, organization_id: OrganizationId, contact_id: ContactId) =>
@@ -128,29 +136,19 @@ export const layer = Layer.effect(
         `),
       sends: (organization_id, conversation_id, page) => {
         const { at, id } = startOf(page)
-        return sends(sql`
-          SELECT ${sql.literal(columnsOf(SendRow))}
-          FROM sends
-          WHERE organization_id = ${organization_id} AND conversation_id = ${conversation_id}
-            AND (created_at, id) < (${at}::timestamptz, ${id}::uuid)
-          ORDER BY created_at DESC, id DESC
-          LIMIT ${page.size}
-        `)
-      },
-      messages: (organization_id, conversation_id, page) => {
-        const { at, id } = startOf(page)
-        return Effect.map(
-          messages(sql`
-            SELECT to_jsonb(messages) AS message
-            FROM messages
+        const statementOf = (columns: string) =>
+          sql`
+            SELECT ${sql.literal(columns)}
+            FROM sends
             WHERE organization_id = ${organization_id} AND conversation_id = ${conversation_id}
               AND (created_at, id) < (${at}::timestamptz, ${id}::uuid)
             ORDER BY created_at DESC, id DESC
             LIMIT ${page.size}
-          `),
-          (found) => found.map(({ message }) => message)
-        )
+          `
+        return rowsOf(sends.page(sql, { statementOf }))
       },
+      messages: (organization_id, conversation_id, page) =>
+        rowsOf(loadedMessages.page(sql, { statementOf: selectMessages(sql, organization_id, conversation_id, page) })),
       // Each is a transaction, so that it locks its rows only while it runs: a retry of a request waits for its record.
       eraseCopies: (organization_id, contact_id) =>
         Effect.forEach(copiesErased(sql, organization_id, contact_id), patiently, { discard: true }),

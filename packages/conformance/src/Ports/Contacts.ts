@@ -8,6 +8,7 @@ import { hardText, moment, optionalHardText } from "../Arbitraries.ts"
 import * as Fixtures from "../Fixtures.ts"
 import { afterNoon, type It, type Options } from "../Fixtures.ts"
 import { lists } from "./Contacts/Lists.ts"
+import { contactTests as longTexts } from "./LongTexts.ts"
 
 const name = optionalHardText({ min: 1, max: 200 })
 
@@ -319,4 +320,5 @@ export const portTests = (it: It, options: Options) => {
   people(it)
   identities(it, options)
   separation(it)
+  longTexts(it)
 }

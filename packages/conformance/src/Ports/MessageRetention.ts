@@ -40,7 +40,7 @@ const createSend = Effect.fnUntraced(function*(
 const texts = (organization_id: OrganizationId, { conversation_id }: Fixtures.Thread) =>
   Effect.map(
     MessageStore.use((store) => store.list(organization_id, conversation_id, { after: null, size: 9 })),
-    (messages) => messages.map(({ text }) => text)
+    ({ rows }) => rows.map(({ text }) => text)
   )
 
 /** The previews of a thread's conversation and contact. */

@@ -13,6 +13,7 @@ import { Arbitrary, Effect, Option, Schema } from "effect"
 import { hardText, integer, moment, optionalHardText } from "../Arbitraries.ts"
 import * as Fixtures from "../Fixtures.ts"
 import { afterNoon, type It, type Options } from "../Fixtures.ts"
+import { messageTests as longTexts } from "./LongTexts.ts"
 import { earlyUpdates } from "./Messages/EarlyUpdates.ts"
 import { storeEarly } from "./Messages/MessageScene.ts"
 
@@ -90,7 +91,7 @@ const takenIds = (it: It) => {
       const other = yield* Fixtures.thread(ours)
       const elsewhere = yield* Fixtures.newMessage(other.conversation_id, { provider_message_id: "p" })
       assert.strictEqual(yield* Fixtures.commitOutcome(ours, Fixtures.insertMessage(other, elsewhere)), "committed")
-      const ids = (yield* store.list(ours, conversation_id, { after: null, size: 9 })).map(({ id }) => id)
+      const ids = (yield* store.list(ours, conversation_id, { after: null, size: 9 })).rows.map(({ id }) => id)
       assert.deepStrictEqual(ids.toSorted(), [first, ...unnamed].map(({ id }) => id).toSorted())
     }))
 }
@@ -142,7 +143,8 @@ const lists = (it: It, { runs }: Options) => {
       const key = (message: Message) => `${message.created_at.epochMilliseconds} ${message.id}`
       const listed = yield* Fixtures.readAllPages(
         2,
-        (after: Position | null) => store.list(ours, thread.conversation_id, { after, size: 2 }),
+        (after: Position | null) =>
+          Effect.map(store.list(ours, thread.conversation_id, { after, size: 2 }), ({ rows }) => rows),
         ({ created_at, id }) => ({ at: created_at, id })
       )
       assert.deepStrictEqual(listed.map(key), messages.map(key).toSorted().toReversed())
@@ -224,7 +226,7 @@ const separation = (it: It) => {
       assert.deepStrictEqual(yield* store.find(theirs, conversation_id, message.id), Option.none())
       assert.deepStrictEqual(yield* store.findByProviderId(theirs, channel.id, "p"), Option.none())
       assert.deepStrictEqual(yield* store.findByProviderId(theirs, channel.id, "q"), Option.none())
-      assert.deepStrictEqual(yield* store.list(theirs, conversation_id, { after: null, size: 9 }), [])
+      assert.deepStrictEqual((yield* store.list(theirs, conversation_id, { after: null, size: 9 })).rows, [])
       const stolen = [
         MessageRows.update({ ...message, version: 1 }, { text: "Stolen" }),
         ProviderMessageRows.update(Option.getOrThrow(early), { early_updates: [] })
@@ -251,4 +253,5 @@ export const portTests = (it: It, options: Options) => {
   updates(it)
   earlyUpdates(it, options)
   separation(it)
+  longTexts(it)
 }

@@ -15,6 +15,7 @@ import type { WebhookColumns } from "@messaging-crm/core/Webhooks"
 import { Deferred, Effect, Fiber, Option } from "effect"
 import * as Fixtures from "../Fixtures.ts"
 import { afterNoon, type It } from "../Fixtures.ts"
+import { personalDataTests as longTexts } from "./LongTexts.ts"
 
 /** A queued send and two messages of a conversation. */
 const fillThread = Effect.fnUntraced(function*(organization_id: OrganizationId, thread: Fixtures.Thread) {
@@ -288,4 +289,5 @@ export const portTests = (it: It) => {
   callbacks(it)
   laterCommits(it)
   concurrentCommits(it)
+  longTexts(it)
 }

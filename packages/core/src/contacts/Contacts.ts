@@ -6,7 +6,6 @@ import { CurrentActor } from "../kernel/Actor.ts"
 import { zipConcurrently } from "../kernel/Concurrency.ts"
 import { DefaultCountry } from "../kernel/Countries.ts"
 import type { ContactId, OrganizationId } from "../kernel/Ids.ts"
-import { limits } from "../kernel/Limits.ts"
 import { operation } from "../kernel/Operations.ts"
 import {
   type CursorInvalid,
@@ -50,14 +49,6 @@ export * from "./ContactSearch.ts"
 /** Returns the position of a contact in lists. */
 export const positionOf = ({ id, updated_at }: Pick<Contact, "id" | "updated_at">): Position => ({ at: updated_at, id })
 
-/** Returns how long the long texts of a contact are in JSON. Texts that are too short to matter are counted without escapes. */
-const charsOf = ({ custom_values, notes }: Contact): number => {
-  let count = notes?.length ?? 0
-  for (const key in custom_values) count += key.length + (custom_values[key]?.length ?? 0)
-  const isShort = 6 * count < limits.page_chars_max / limits.page_size_max
-  return isShort ? count : JSON.stringify([custom_values, notes]).length
-}
-
 // ---------------------------------------------------------------- port
 
 /**
@@ -73,8 +64,8 @@ const charsOf = ({ custom_values, notes }: Contact): number => {
  *   A term matches where the search text contains it, character by character.
  *   The filter for phone messaging also passes contacts with a `primary_phone`.
  *   `external_id` is any network ID of an identity, of the type `channel` if both are given.
- *   A store may stop a list with filters early, and then returns the contacts up to a
- *   position, and that position. It may fail with `SearchTimeout` if a list with filters
+ *   `notes` and `custom_values` are long texts. A store may stop a list with filters early, and
+ *   then returns the contacts up to a position, and that position. It may fail with `SearchTimeout` if a list with filters
  *   takes more than a second, or waits longer than that for those of other organizations.
  * - `identify` looks network IDs up on a type of channel and returns the identities
  *   found, each with the ID that was looked up, in the order of the IDs.
@@ -131,8 +122,7 @@ const makeList = Effect.gen(function*() {
       cursor,
       size: page_size,
       fetch: (request) => store.list(organization_id, match, request),
-      position: positionOf,
-      chars: charsOf
+      position: positionOf
     })
   })
 })

@@ -30,7 +30,7 @@ export const limits = {
   note_text_chars_min: 1,
   notes_chars_max: 200_000,
   organization_downloads_max: 8,
-  page_chars_max: 1_000_000,
+  page_bytes_max: 1_000_000,
   page_messaging_text_chars_max: 2000,
   page_size_default: 50,
   page_size_max: 100,

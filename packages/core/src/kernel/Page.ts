@@ -24,7 +24,11 @@ export interface Page<A> {
   readonly next_cursor: string | null
 }
 
-/** The page that a store reads: at most `size` rows that come after `after`. */
+/**
+ * The page that a store reads: at most `size` rows that come after `after`.
+ *
+ * A store reads rows with long texts only up to `page_bytes_max` bytes of these texts, but at least one row (contract §6.2).
+ */
 export interface PageRequest {
   readonly after: Position | null
   readonly size: number
@@ -66,11 +70,16 @@ export class CursorInvalid extends Schema.TaggedError<CursorInvalid>()("CursorIn
 /** Returns what a store found that never stops early. */
 export const complete = <A>(rows: ReadonlyArray<A>): Found<A> => ({ rows, stopped_at: null })
 
-/** Returns as many of the first rows as fit on one page, but at least one. */
-const fitting = <A>(rows: ReadonlyArray<A>, charsOf: (row: A) => number): ReadonlyArray<A> => {
-  let chars = 0
-  const end = rows.findIndex((row, index) => (chars += charsOf(row)) > limits.page_chars_max && index > 0)
-  return end === -1 ? rows : rows.slice(0, end)
+/** Returns the first of the rows, up to `page_bytes_max` bytes of long texts, but at least one. */
+export const fitting = <A>(
+  rows: ReadonlyArray<A>,
+  bytesOf: (row: A) => number,
+  positionOf: (row: A) => Position
+): Found<A> => {
+  let bytes = 0
+  const end = rows.findIndex((row, index) => (bytes += bytesOf(row)) > limits.page_bytes_max && index > 0)
+  const last = rows[end - 1]
+  return last === undefined ? complete(rows) : { rows: rows.slice(0, end), stopped_at: positionOf(last) }
 }
 
 // ---------------------------------------------------------- operations
@@ -80,7 +89,7 @@ export class Cursors extends Context.Service<Cursors, {
   /**
    * Reads one page: decodes the cursor, fetches one row more than the page holds,
    * and issues the next cursor from the last row of the page, or from where the store
-   * stopped. The page ends early if the texts of its rows together exceed `page_chars_max`.
+   * stopped.
    */
   readonly page: <A, E, R>(options: {
     readonly list: string
@@ -89,8 +98,6 @@ export class Cursors extends Context.Service<Cursors, {
     readonly size: number
     readonly fetch: (request: PageRequest) => Effect.Effect<Found<A>, E, R>
     readonly position: (row: A) => Position
-    /** The length of a row's texts as JSON, in characters. Required for rows with long texts. */
-    readonly chars?: (row: A) => number
   }) => Effect.Effect<Page<A>, E | CursorInvalid, R | CurrentActor>
 }>()("@messaging-crm/core/Page/Cursors") {
   static readonly layer = Layer.effect(
@@ -123,7 +130,7 @@ export class Cursors extends Context.Service<Cursors, {
           const scope = yield* secrets.sha256(JSON.stringify([organization_id, filters.toSorted()]))
           const after = options.cursor === null ? null : yield* read(options.list, scope, options.cursor)
           const { rows, stopped_at } = yield* options.fetch({ after, size: options.size + 1 })
-          const data = fitting(rows.slice(0, options.size), options.chars ?? (() => 0))
+          const data = rows.slice(0, options.size)
           const last = rows.length > data.length ? data.at(-1) : undefined
           const end = last === undefined ? stopped_at : options.position(last)
           return { data, next_cursor: end === null ? null : yield* issue(options.list, scope, end) }

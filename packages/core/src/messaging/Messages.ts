@@ -6,7 +6,7 @@ import { CurrentActor } from "../kernel/Actor.ts"
 import type { ChannelId, ContactId, ConversationId, MessageId, OrganizationId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { operation } from "../kernel/Operations.ts"
-import { complete, type CursorInvalid, Cursors, type Page, type PageRequest, type Position } from "../kernel/Page.ts"
+import { type CursorInvalid, Cursors, type Found, type Page, type PageRequest, type Position } from "../kernel/Page.ts"
 import { purgeOlderThan } from "../kernel/Purges.ts"
 import { Secrets } from "../kernel/Secrets.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
@@ -133,13 +133,6 @@ export const updateEvent = (
 /** Returns the place of a message in the list of its conversation. */
 export const positionOf = ({ created_at, id }: Message): Position => ({ at: created_at, id })
 
-/** Returns how many characters the texts of a message have in JSON. Texts that cannot fill a page are counted without escapes. */
-const charsOf = ({ details, media, text }: Message): number => {
-  const count = text?.length ?? 0
-  const isShort = details === null && media === null && 6 * count < limits.page_chars_max / limits.page_size_max
-  return isShort ? count : JSON.stringify([details, media, text]).length
-}
-
 // ---------------------------------------------------------------- port
 
 /**
@@ -148,7 +141,7 @@ const charsOf = ({ details, media, text }: Message): number => {
  * **Contract** (checked by `conformance/Ports/Messages.ts`)
  *
  * - `list` returns a conversation's messages ordered by `created_at` descending,
- *   then ID descending, starting after the position.
+ *   then ID descending, starting after the position. `text`, `media`, and `details` are long texts.
  * - `findByProviderId` returns the row of a channel's provider message ID, with
  *   its message and that message's contact once the message has arrived. If one of
  *   `erased_ids` has a row, it returns that row. One snapshot has all rows.
@@ -172,7 +165,7 @@ export class MessageStore extends Context.Service<MessageStore, {
     organization_id: OrganizationId,
     conversation_id: ConversationId,
     page: PageRequest
-  ) => Effect.Effect<ReadonlyArray<Message>>
+  ) => Effect.Effect<Found<Message>>
   readonly purgeEarlyUpdates: (before: Timestamp, limit: number) => Effect.Effect<number>
 }>()("@messaging-crm/core/Messages/MessageStore") {}
 
@@ -232,14 +225,13 @@ export class Messages extends Context.Service<Messages, {
           conversations.find(organization_id, conversation_id),
           Effect.fromOption(() => new ConversationNotFound())
         )
-        const fetch = (page: PageRequest) => Effect.map(store.list(organization_id, conversation_id, page), complete)
+        const fetch = (page: PageRequest) => store.list(organization_id, conversation_id, page)
         // A message or a valid cursor proves that the conversation exists, so it is looked up only if there is neither.
         const rows = {
           list: "messages",
           filters: { conversation_id },
           fetch,
-          position: positionOf,
-          chars: charsOf
+          position: positionOf
         }
         const { data, next_cursor } = yield* cursors.page({ ...rows, cursor, size: limits.page_size_default }).pipe(
           Effect.tapErrorTag("CursorInvalid", () => conversation)

@@ -24,7 +24,8 @@ export interface LoadedNetworkId extends IdentityNetworkId {
  *
  * - `networkIds` returns every network ID of the contact's identities, `conversations` returns
  *   its conversations, each in any order. `messages` and `sends` return a page of the messages or
- *   sends of a conversation, the newest first, then by the greatest id.
+ *   sends of a conversation, the newest first, then by the greatest id. The page is empty only if there are no more.
+ *   `text`, `media`, `details`, and `content` are long texts.
  * - `eraseCopies` deletes the idempotency records whose body contains the contact's ID, and the records with
  *   the same fingerprints that have no body or are of a part of a request. It removes the resources of events about the
  *   contact, its conversations, and its messages, and the endpoints' responses to such events. The versions of their

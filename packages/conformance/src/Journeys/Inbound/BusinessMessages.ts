@@ -143,7 +143,8 @@ const countStatuses = Effect.fnUntraced(function*(organization_id: OrganizationI
   const count = { sent: 0, delivered: 0, read: 0, failed: 0, received: 0 }
   const messages = yield* Fixtures.readAllPages(
     100,
-    (after: Position | null) => store.list(organization_id, conversation_id, { after, size: 100 }),
+    (after: Position | null) =>
+      Effect.map(store.list(organization_id, conversation_id, { after, size: 100 }), ({ rows }) => rows),
     ({ created_at, id }) => ({ at: created_at, id })
   )
   for (const { status } of messages) count[status] += 1

@@ -5,7 +5,7 @@ import { DateTime, Effect, Option, Stream } from "effect"
 import { type ChannelHoldRow, ChannelHoldStore, pause } from "../../catalog/ChannelHolds.ts"
 import type { ConversationId, OrganizationId } from "../../kernel/Ids.ts"
 import { limits } from "../../kernel/Limits.ts"
-import type { Position } from "../../kernel/Page.ts"
+import type { Found, Position } from "../../kernel/Page.ts"
 import type { Timestamp } from "../../kernel/Timestamps.ts"
 import * as Changes from "../../work/Changes.ts"
 import type { DecisionContext } from "../../work/Decide.ts"
@@ -129,9 +129,10 @@ const isUntil = (sent_at: Timestamp | null, until: Timestamp): boolean =>
   sent_at !== null && DateTime.isLessThanOrEqualTo(sent_at, until)
 
 /** Returns whether all messages before a page have the reported status already, or there are none. */
-const isLastPage = (page: ReadonlyArray<Message>, report: MessagesReported): boolean => {
-  const coverages = new Set(page.map((message) => coverageOf(message, report)))
-  return page.length < limits.page_size_max || (!coverages.has("advances") && coverages.has("reached"))
+const isLastPage = ({ rows, stopped_at }: Found<Message>, report: MessagesReported): boolean => {
+  const coverages = new Set(rows.map((message) => coverageOf(message, report)))
+  const isEnd = rows.length < limits.page_size_max && stopped_at === null
+  return isEnd || (!coverages.has("advances") && coverages.has("reached"))
 }
 
 // ---------------------------------------------------------- operations
@@ -161,8 +162,8 @@ export const makeLoadReport = Effect.gen(function*() {
   })
 })
 
-/** The maximum number of pages that are read for one report about all messages before a time. */
-const covered_pages_max = 20
+/** The number of messages after which no further page is read for one report about all messages before a time. */
+const covered_max = 2000
 
 /** Makes the function that returns the messages whose status a report advances, newest first. */
 export const makeFindCovered = Effect.gen(function*() {
@@ -170,15 +171,16 @@ export const makeFindCovered = Effect.gen(function*() {
 
   return (organization_id: OrganizationId, conversation_id: ConversationId, report: MessagesReported) =>
     Stream.paginate(
-      { after: null as Position | null, count: 1 },
+      { after: null as Position | null, count: 0 },
       ({ after, count }) =>
         Effect.map(messages.list(organization_id, conversation_id, { after, size: limits.page_size_max }), (page) => {
-          const last = page.at(-1)
+          const last = page.rows.at(-1)
+          const read = count + page.rows.length
           return [
-            page.filter((message) => coverageOf(message, report) === "advances"),
-            last === undefined || isLastPage(page, report) || count === covered_pages_max
+            page.rows.filter((message) => coverageOf(message, report) === "advances"),
+            last === undefined || isLastPage(page, report) || read >= covered_max
               ? Option.none()
-              : Option.some({ after: positionOf(last), count: count + 1 })
+              : Option.some({ after: positionOf(last), count: read })
           ] as const
         })
     )

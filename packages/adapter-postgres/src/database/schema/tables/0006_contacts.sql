@@ -37,7 +37,8 @@ CREATE TABLE contacts (
       'new', 'open', 'in_progress', 'open_deal', 'unqualified', 'attempted_to_contact', 'connected', 'bad_timing'
     )
   ),
-  custom_values jsonb NOT NULL CHECK (jsonb_typeof(custom_values) = 'object'),
+  -- Not compressed, so that lists know its length without reading it.
+  custom_values jsonb STORAGE EXTERNAL NOT NULL CHECK (jsonb_typeof(custom_values) = 'object'),
   last_activity_at timestamptz(3),
   last_activity_preview text CHECK (char_length(last_activity_preview) <= 140),
   last_conversation_id uuid,

@@ -32,7 +32,8 @@ CREATE INDEX conversations_assigned
 ON conversations (organization_id, assigned_user_id, channel_id, status, last_activity_at DESC, id DESC);
 CREATE INDEX conversations_of_channel ON conversations (organization_id, channel_id, status, last_activity_at DESC, id DESC);
 
--- A message that was read has no `delivered_at` if the provider reported no delivery.
+-- A message that was read has no `delivered_at` if the provider reported no delivery. `STORAGE EXTERNAL` turns compression off,
+-- so that lists know the length of a value without reading it.
 CREATE TABLE messages (
   organization_id uuid NOT NULL,
   conversation_id uuid NOT NULL,
@@ -43,7 +44,7 @@ CREATE TABLE messages (
   text text,
   sender jsonb NOT NULL,
   status text NOT NULL CHECK (status IN ('received', 'sent', 'delivered', 'read', 'failed')),
-  media jsonb,
+  media jsonb STORAGE EXTERNAL,
   provider_message_id text COLLATE "C" CHECK (char_length(provider_message_id) BETWEEN 1 AND 500),
   created_at timestamptz(3) NOT NULL,
   sent_at timestamptz(3),
@@ -53,7 +54,7 @@ CREATE TABLE messages (
   edited_at timestamptz(3),
   deleted_at timestamptz(3),
   version integer NOT NULL DEFAULT 1,
-  details jsonb,
+  details jsonb STORAGE EXTERNAL,
   PRIMARY KEY (organization_id, conversation_id, id),
   FOREIGN KEY (organization_id, conversation_id) REFERENCES conversations,
   CHECK ((direction = 'inbound') = (status = 'received'))
@@ -108,7 +109,7 @@ CREATE TABLE sends (
   channel_id uuid NOT NULL,
   recipient text NOT NULL,
   member_id uuid,
-  content jsonb NOT NULL,
+  content jsonb STORAGE EXTERNAL NOT NULL,
   status text NOT NULL CHECK (status IN ('queued', 'sending', 'sent', 'failed', 'unknown')),
   message_id uuid,
   failure_reason text,
