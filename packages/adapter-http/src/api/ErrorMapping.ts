@@ -43,6 +43,8 @@ export const rejectionText = (
       return Texts.tagsTooMany(rejected.limit)
     case "ContactAmbiguous":
       return Texts.contactAmbiguous(rejected.match)
+    case "ExternalIdErased":
+      return Texts.externalIdErased
     case "ConcurrentChanges":
       return Texts.contactChanging
     case "ContactNotFound":

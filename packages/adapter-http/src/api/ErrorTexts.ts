@@ -167,6 +167,12 @@ export const contactAmbiguous = (match: string) =>
     match
   )
 
+export const externalIdErased = text(
+  "invalid_input",
+  "external_id must not be that of an erased identity. Use the person's ID on the network.",
+  "external_id"
+)
+
 export const contactChanging = text(
   "conflict",
   "Concurrent requests kept changing the contact. Send it again with a new Idempotency-Key."

@@ -2,6 +2,7 @@
 import { assert, it } from "@effect/vitest"
 import { ContactFields, CreateContactField } from "@messaging-crm/core/ContactFields"
 import { Contacts, UpdateContact } from "@messaging-crm/core/Contacts"
+import { PersonalData } from "@messaging-crm/core/PersonalData"
 import { Effect } from "effect"
 import * as Fixtures from "../Fixtures.ts"
 import { interruptions, keys } from "./ContactUpserts/Interruptions.ts"
@@ -66,6 +67,25 @@ const identities = (it: Scene.It) => {
       const number = [{ external_id: "0049 151 12345678", first_name: "Ada" }, { external_id: "+4915112345678" }]
       const byNumber = upsert("external_id", number, { channel_type: "phone_messaging" })
       assert.deepStrictEqual(yield* byNumber, ["created", "unchanged"])
+    }))
+
+  it.effect("rejects the external ID of an erased identity, before and after the erasure", () =>
+    Effect.gen(function*() {
+      const { as, everyone, organization_id, upsert } = yield* makeScene
+      const kim = yield* Fixtures.contact(organization_id, { first_name: "Kim" })
+      const { channel_type, id } = yield* Fixtures.identity(organization_id, kim.id)
+      const contacts = [{ external_id: `erased-${id}`, first_name: "Noor" }, {
+        external_id: "erased-1",
+        first_name: "Ada"
+      }]
+      const outcomes = upsert("external_id", contacts, { channel_type })
+      assert.deepStrictEqual(yield* outcomes, ["ExternalIdErased", "created"])
+      yield* as(PersonalData.use((personal) => personal.erase(kim.id)))
+      assert.deepStrictEqual(yield* outcomes, ["ExternalIdErased", "unchanged"])
+      assert.sameMembers(
+        (yield* everyone).flatMap(({ identities }) => identities.map(({ external_id }) => external_id)),
+        ["erased-1", `erased-${id}`]
+      )
     }))
 
   it.effect("finds a person by a network's ID with spaces at its ends, and by the former number of a Mexican phone", () =>

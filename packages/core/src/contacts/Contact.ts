@@ -72,6 +72,10 @@ export const StoredIdentity = Schema.Struct({
 /** Returns the external ID of an identity after the person's data was erased. It is unique, as an external ID must be. */
 export const erasedExternalId = (id: IdentityId): string => `erased-${id}`
 
+/** Returns whether an external ID is one that an erasure gives to an identity. */
+export const isErasedExternalId = (external_id: string): boolean =>
+  external_id.startsWith("erased-") && Schema.is(IdentityId)(external_id.slice("erased-".length))
+
 const OptionalText = Schema.NullOr(Schema.String)
 
 /** Descriptions shared by `Contact` and `WritableContact`. */

@@ -25,6 +25,7 @@ import {
   type Contact,
   type ContactUnnamed,
   type Identity,
+  isErasedExternalId,
   type KnownIdentity,
   type LoadedContact,
   no_marketing_preference
@@ -48,8 +49,16 @@ export class ContactAmbiguous extends Schema.TaggedError<ContactAmbiguous>()("Co
   match: UpsertMatch
 }) {}
 
+/** The external ID is one that erased identities have. */
+export class ExternalIdErased extends Schema.TaggedError<ExternalIdErased>()("ExternalIdErased", {}) {}
+
 /** Why a contact is not upserted. */
-export type UpsertRejection = ContactAmbiguous | ContactRejection | ContactUnnamed | ConcurrentChanges
+export type UpsertRejection =
+  | ContactAmbiguous
+  | ContactRejection
+  | ContactUnnamed
+  | ConcurrentChanges
+  | ExternalIdErased
 
 export type UpsertResult = Result.Result<Upserted, UpsertRejection>
 
@@ -150,6 +159,7 @@ export const upsert = (
 ): Result.Result<Changes.Decision<Written>, UpsertRejection> => {
   const { found, identity, is_ambiguous, references } = loaded
   if (is_ambiguous) return Result.fail(new ContactAmbiguous({ match: wanted.match }))
+  if (wanted.match === "external_id" && isErasedExternalId(wanted.value)) return Result.fail(new ExternalIdErased())
   if (Option.isNone(found)) return create(wanted, loaded, context)
   const { version: _version, ...before } = found.value
   return Result.map(
