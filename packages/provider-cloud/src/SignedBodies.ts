@@ -124,30 +124,34 @@ export const makeReader = ({ body_bytes_max, total_bytes_max }: Limits) => {
     body.free()
   }
 
-  /** Drops the slowest body other than the given one, and returns whether there was one. */
-  const dropSlowest = (other: Chunks, now: number): boolean => {
-    let slowest: Chunks | null = null
-    for (const body of arriving) {
-      if (body !== other && (slowest === null || body.speedAt(now) < slowest.speedAt(now))) slowest = body
+  /** Drops the slowest bodies, but not the given one, until there is room for bytes. Returns whether there is. */
+  const makeRoom = (byteLength: number, kept: Chunks, now: number): boolean => {
+    while (unverified_bytes + byteLength > total_bytes_max) {
+      let slowest: Chunks | null = null
+      for (const body of arriving) {
+        if (body !== kept && (slowest === null || body.speedAt(now) < slowest.speedAt(now))) slowest = body
+      }
+      if (slowest === null) return false
+      slowest.isDropped = true
+      remove(slowest)
     }
-    if (slowest === null) return false
-    slowest.isDropped = true
-    remove(slowest)
     return true
   }
 
+  const rejectionOf = (body: Chunks, { byteLength }: Uint8Array, now: number) => {
+    if (body.byte_size + byteLength > body_bytes_max) return new BodyTooLarge()
+    return body.isDropped || !makeRoom(byteLength, body, now) ? new Busy() : null
+  }
+
   const add = (body: Chunks, chunk: Uint8Array, now: number): Effect.Effect<void, BodyTooLarge | Busy> => {
-    const { byteLength } = chunk
-    const isTooLarge = body.byte_size + byteLength > body_bytes_max
-    const hasRoom = () => unverified_bytes + byteLength <= total_bytes_max
-    while (!isTooLarge && !body.isDropped && !hasRoom() && dropSlowest(body, now));
-    if (isTooLarge || body.isDropped || !hasRoom()) {
+    const rejection = rejectionOf(body, chunk, now)
+    if (rejection !== null) {
       free(chunk)
-      return isTooLarge ? new BodyTooLarge() : new Busy()
+      return rejection
     }
     arriving.add(body)
     body.add(chunk)
-    unverified_bytes += byteLength
+    unverified_bytes += chunk.byteLength
     return Effect.void
   }
 
