@@ -126,16 +126,15 @@ export const makeReader = ({ body_bytes_max, total_bytes_max }: Limits) => {
 
   /** Drops the slowest bodies, but not the given one, until there is room for bytes. Returns whether there is. */
   const makeRoom = (byteLength: number, kept: Chunks, now: number): boolean => {
-    while (unverified_bytes + byteLength > total_bytes_max) {
-      let slowest: Chunks | null = null
-      for (const body of arriving) {
-        if (body !== kept && (slowest === null || body.speedAt(now) < slowest.speedAt(now))) slowest = body
-      }
-      if (slowest === null) return false
-      slowest.isDropped = true
-      remove(slowest)
+    const hasRoom = () => unverified_bytes + byteLength <= total_bytes_max
+    if (hasRoom()) return true
+    for (const body of Array.from(arriving).toSorted((a, b) => a.speedAt(now) - b.speedAt(now))) {
+      if (body === kept) continue
+      body.isDropped = true
+      remove(body)
+      if (hasRoom()) return true
     }
-    return true
+    return false
   }
 
   const rejectionOf = (body: Chunks, { byteLength }: Uint8Array, now: number) => {
