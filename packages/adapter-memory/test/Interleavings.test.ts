@@ -91,9 +91,12 @@ const search = Effect.fnUntraced(function*(storage: Storage, seeds: ReadonlyArra
   }
   for (const seed of seeds) {
     const next = randomNumbers(seed)
-    const chosen = Array.from({ length: next() < 0.7 ? 2 : 3 }).flatMap(() =>
+    const drawn = Array.from({ length: next() < 0.7 ? 2 : 3 }).flatMap(() =>
       among[Math.floor(next() * among.length)] ?? []
     )
+    // An erasure deletes the stored callbacks of a report, so that none of two concurrent repeats restores the person. A report
+    // without a callback, as here, has no such protection.
+    const chosen = drawn.includes("erase") ? Array.from(new Set(drawn)) : drawn
     const failure = yield* findFailure(stages, chosen, () => Math.floor(next() * 100))
     if (failure !== null) return { seed, ...yield* shrink(stages, failure) }
   }

@@ -241,7 +241,7 @@ for (
           yield* subscribe(ours, url)
           for (let times = 0; times < 3; times++) {
             yield* raise(ours, 50)
-            for (let steps = 0; steps < 20; steps++) yield* pass("100 millis")
+            for (let steps = 0; steps < 20; steps++) yield* Effect.replicateEffect(pass("10 millis"), 10)
             // At least 95 % of them within two seconds.
             assert.isAtLeast(yield* Queue.size(arrivals), 48)
             yield* pass("1 second")
