@@ -747,14 +747,17 @@ BEGIN
     SELECT
       due.id,
       due.next_due,
-      coalesce(holder.items, 0) + row_number() OVER (PARTITION BY due.organization_id ORDER BY round, next_due) AS turn
+      due.round,
+      coalesce(holder.items, 0) + row_number() OVER (PARTITION BY due.organization_id ORDER BY round, next_due) AS turn,
+      (organization_most + coalesce(holder.items, 0) + 1) / 2 AS share
     FROM due
     LEFT JOIN unnest(holders, held) AS holder (id, items) ON holder.id = due.organization_id
     WHERE due.round <= due.allowed
   ), next AS (
     SELECT id
     FROM turns
-    WHERE turn <= organization_most
+    -- An organization leaves as many free as it holds, and a lane of it as many of the organization's as the lane holds.
+    WHERE round <= share - turn + 1
     ORDER BY turn, next_due
     LIMIT most
   ), free AS (
@@ -1044,7 +1047,7 @@ BEGIN
       FROM work_lanes
       WHERE kind = wanted AND organization_id = organization.id AND next_due <= at AND next_due < 'infinity'
       ORDER BY next_due
-      LIMIT greatest(0, least(most * 4, organization_most - coalesce(holder.items, 0)))
+      LIMIT greatest(0, least(most * 4, (organization_most - coalesce(holder.items, 0) + 1) / 2))
     ) lane
     ORDER BY turn, next_due
     LIMIT most * 4

@@ -40,7 +40,7 @@ interface InProgress {
   readonly items: FiberSet.FiberSet<void>
   /** Starts an item. */
   readonly run: (item: Effect.Effect<void>) => void
-  /** What each organization holds. A claim takes no more items than are free, so that all of them begin at once. */
+  /** The items that each organization holds. A claim takes no more items than are free, so that all of them begin at once. */
   readonly turns: Turns<OrganizationId>
 }
 

@@ -42,7 +42,7 @@ const rows = {
   work: { bytes: 600, age_max: Duration.hours(76) }
 }
 
-/** What a byte of text takes, because PostgreSQL cannot fill each page. */
+/** The bytes that a byte of text takes, because PostgreSQL cannot fill each page. */
 const bytes_per_text_byte = 1.2
 
 // -------------------------------------------------------------- errors
