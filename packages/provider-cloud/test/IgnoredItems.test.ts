@@ -1,4 +1,4 @@
-/** What the log says about ignored items of callbacks. */
+/** The log of ignored items of callbacks. */
 import { assert, it } from "@effect/vitest"
 import { Effect, Logger, References } from "effect"
 import { report } from "../src/IgnoredItems.ts"

@@ -12,7 +12,7 @@
 import { Order } from "@messaging-crm/core/Turns"
 import type { Array } from "effect"
 
-/** What a request waits for, as the batcher's `Options` describe it. */
+/** The conditions of a request, as the batcher's `Options` describe them. */
 export interface AdmissibleRequest {
   readonly owner: string
   readonly weight: number
