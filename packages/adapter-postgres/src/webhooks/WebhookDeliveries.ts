@@ -1,3 +1,4 @@
+import { limits } from "@messaging-crm/core/Limits"
 import { Timestamp } from "@messaging-crm/core/Timestamps"
 import { type ClaimedDelivery, WebhookDelivery, WebhookDeliveryStore } from "@messaging-crm/core/WebhookDeliveries"
 import { Webhook } from "@messaging-crm/core/Webhooks"
@@ -36,6 +37,12 @@ const claimedDeliveries = rows(Schema.Struct({
   ...Struct.map(Outgoing.fields, Schema.NullOr)
 }))
 
+/**
+ * A claim reads no longer resource, because one claim has up to 64 deliveries. The attempt of such a delivery loads it by itself.
+ * The length in bytes is known without reading the resource.
+ */
+const claimed_bytes_max = limits.page_bytes_max / 64
+
 /** Makes the function that claims deliveries, and reads each together with its event and its webhook. */
 const makeClaim = Effect.gen(function*() {
   const claiming = yield* makeCommitOrTransactionClient
@@ -50,6 +57,7 @@ const makeClaim = Effect.gen(function*() {
           AND delivery.id = item.ref
         LEFT JOIN webhook_events event ON event.organization_id = delivery.organization_id
           AND event.id = delivery.event_id
+          AND coalesce(octet_length(event.full_body), 0) <= ${client.literal(String(claimed_bytes_max))}
         LEFT JOIN webhooks webhook ON webhook.organization_id = delivery.organization_id
           AND webhook.id = delivery.webhook_id
       `)).pipe(

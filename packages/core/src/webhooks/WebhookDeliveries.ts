@@ -107,7 +107,7 @@ const test = (
  * - `load` returns a delivery with its event's bytes, without and with the resource, and its webhook.
  * - Neither finds another organization's delivery.
  * - `claim` claims work as `WorkQueue.claim` does, and loads the deliveries in the
- *   same step. It may return none for a delivery that was just added.
+ *   same step. It may return none for a delivery that was just added, or whose resource is long.
  */
 export class WebhookDeliveryStore extends Context.Service<WebhookDeliveryStore, {
   readonly list: (
