@@ -30,13 +30,27 @@ it("callbacks violate a limit when they are slow, late, lost, or accepted withou
 })
 
 it("an attack is within its limits if it reached its target, others' requests stay fast, and memory and sockets are released", () => {
-  const within = { attack: "slow readers", p99_ms: 499, failed: 0, grown_mib: 99, reached: true, released: true }
+  const within = {
+    attack: "slow readers",
+    reads_p99_ms: 499,
+    writes_p99_ms: 499,
+    failed: 0,
+    grown_mib: 99,
+    reached: true,
+    released: true
+  }
   const cases = [
     [{}, true, true],
-    [{ p99_ms: 500 }, false, false],
-    [{ p99_ms: NaN }, false, false],
-    [{ attack: "abandoned pages", p99_ms: 299 }, true, true],
-    [{ attack: "abandoned pages", p99_ms: 300 }, false, false],
+    [{ reads_p99_ms: 500 }, false, false],
+    [{ reads_p99_ms: NaN }, false, false],
+    [{ writes_p99_ms: 500 }, false, false],
+    [{ writes_p99_ms: NaN }, false, false],
+    [{ attack: "abandoned pages", reads_p99_ms: 299, writes_p99_ms: 299 }, true, true],
+    [{ attack: "abandoned pages", reads_p99_ms: 300, writes_p99_ms: 299 }, false, false],
+    [{ attack: "abandoned pages", reads_p99_ms: 299, writes_p99_ms: 300 }, false, false],
+    [{ attack: "long contacts", reads_p99_ms: 299, grown_mib: 149 }, true, true],
+    [{ attack: "long contacts", reads_p99_ms: 300 }, false, false],
+    [{ attack: "long contacts", reads_p99_ms: 299, grown_mib: 150 }, false, false],
     [{ failed: 1 }, false, false],
     [{ reached: false }, false, false],
     [{ released: false }, false, false],

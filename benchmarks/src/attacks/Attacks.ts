@@ -13,6 +13,7 @@ export const attacks = {
     "slow writers": "connected",
     "worst keys": 400,
     "expensive searches": 200,
+    "long contacts": 200,
     "hostile endpoints": "connected",
     "pipelined probes": 200,
     "pipelined unknown keys": 401

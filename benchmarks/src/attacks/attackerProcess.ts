@@ -22,6 +22,7 @@ const attacks: Readonly<Record<Attacks.Attack, (target: Target.Target) => Promis
   "pipelined probes": SocketAttacks.pipelineProbes,
   "pipelined unknown keys": SocketAttacks.pipelineUnknownKeys,
   "expensive searches": RequestAttacks.searchExpensively,
+  "long contacts": RequestAttacks.listLongContacts,
   "hostile endpoints": SocketAttacks.serveHostileEndpoints,
   "worst keys": RequestAttacks.sendWorstKeys
 }
