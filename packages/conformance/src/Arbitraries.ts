@@ -1,4 +1,5 @@
 /** Generators that the suites share. Authors of other adapters can use them too. */
+import { plainLine } from "@messaging-crm/core/PlainText"
 import { Text } from "@messaging-crm/core/TextSchemas"
 import { Arbitrary, DateTime, Schema } from "effect"
 
@@ -48,6 +49,10 @@ export const hardText = (options: { readonly min: number; readonly max: number }
     // Some of the characters are two code points.
     maxLength: Math.floor(options.max / 2)
   }).pipe(Arbitrary.map((characters) => characters.join("")))
+
+/** Hard text of which something can be seen, for fields where other text counts as blank. */
+export const visibleHardText = (options: { readonly min: number; readonly max: number }) =>
+  Arbitrary.map(hardText(options), (text) => plainLine(text) === "" ? `${text.slice(1)}a` : text)
 
 /** Hard text or null. */
 export const optionalHardText = (options: { readonly min: number; readonly max: number }) =>

@@ -77,6 +77,7 @@ describe("make rejects what decoding would have rejected or changed", () => {
       ["a name of a tag with white space around it", () => CreateTag.make({ name: " VIP", color: "red" })],
       ["a long name of a tag", () => CreateTag.make({ name: "x".repeat(41), color: "red" })],
       ["a blank name of a contact", () => CreateContact.make({ first_name: blank })],
+      ["a name of invisible characters", () => CreateContact.make({ first_name: "\u200B" })],
       ["an empty name of a contact, which decoding makes null", () => UpdateContact.make({ first_name: "" })],
       ["an email address in spaces", () => CreateContact.make({ primary_email: " kim@acme.example " })],
       ["a URL without a host", () => CreateContact.make({ website_url: "https:a" })],

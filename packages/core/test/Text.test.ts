@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { hardText } from "@messaging-crm/conformance/Arbitraries"
 import { type SearchTerms, searchTerms } from "@messaging-crm/core/Contacts"
 import { byCodePoint, foldCase, preview } from "@messaging-crm/core/Text"
-import { line, text, trimmedText } from "@messaging-crm/core/TextSchemas"
+import { line, optionalText, text, trimmedText } from "@messaging-crm/core/TextSchemas"
 import { Option, Schema } from "effect"
 
 describe("foldCase", () => {
@@ -65,6 +65,23 @@ describe("schemas", () => {
     assert.deepStrictEqual(Schema.decodeUnknownOption(line(5))(" abc "), Option.some("abc"))
     for (const value of ["abcd", " abc ", "    "]) {
       assert.deepStrictEqual(Schema.decodeUnknownOption(line(3))(value), Option.none())
+    }
+  })
+
+  it("take a text in which nothing can be seen for an empty one", () => {
+    for (const blank of ["\u200B", " \u200D\uFEFF ", "\u00AD", "\u2800", "\u0007", "\u202A\u202C\n"]) {
+      assert.isNull(decode(trimmedText({ min: 1, max: 9 }), blank), JSON.stringify(blank))
+      for (const schema of [line(9), optionalText(9)]) {
+        assert.deepStrictEqual(Schema.decodeUnknownOption(schema)(blank), Option.some(null), JSON.stringify(blank))
+      }
+    }
+    for (const kept of ["\u200Ba", "\u{1F469}\u200D\u{1F469}"]) {
+      for (const schema of [trimmedText({ min: 1, max: 9 }), line(9), optionalText(9)]) {
+        assert.deepStrictEqual(
+          Schema.decodeUnknownOption<Schema.Codec<unknown, unknown>>(schema)(kept),
+          Option.some(kept)
+        )
+      }
     }
   })
 })

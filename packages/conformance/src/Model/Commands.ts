@@ -9,7 +9,18 @@ import { EventType } from "@messaging-crm/core/Events"
 import { limits } from "@messaging-crm/core/Limits"
 import { TagColor } from "@messaging-crm/core/Tags"
 import { Arbitrary } from "effect"
-import { type Fields, hardText, literal, oneOf, orNull, partial, seldom, times, type Values } from "../Arbitraries.ts"
+import {
+  type Fields,
+  hardText,
+  literal,
+  oneOf,
+  orNull,
+  partial,
+  seldom,
+  times,
+  type Values,
+  visibleHardText
+} from "../Arbitraries.ts"
 
 const { all, array, Constant } = Arbitrary
 
@@ -26,6 +37,7 @@ const choice: Arbitrary.Arbitrary<Choice> = all({
 })
 
 const text = hardText({ min: 1, max: 6 })
+const visible = visibleHardText({ min: 1, max: 6 })
 
 /** Few numbers, so that people return and contacts share a number. */
 /** The last two are spellings of one number. */
@@ -37,22 +49,22 @@ type PlainField = Exclude<keyof WritableContact, "custom_values" | "owner_user_i
 const contact = partial({
   plain: partial(
     {
-      first_name: orNull(text),
-      last_name: orNull(text),
+      first_name: orNull(visible),
+      last_name: orNull(visible),
       primary_email: orNull(literal("kim@acme.example", "KIM@ACME.EXAMPLE")),
       primary_phone: orNull(phone),
-      company: orNull(text),
-      job_title: orNull(text),
+      company: orNull(visible),
+      job_title: orNull(visible),
       birthday: orNull(literal("1990-02-28")),
-      city: orNull(text),
-      region: orNull(text),
-      country: orNull(text),
-      street_address: orNull(text),
-      postal_code: orNull(text),
+      city: orNull(visible),
+      region: orNull(visible),
+      country: orNull(visible),
+      street_address: orNull(visible),
+      postal_code: orNull(visible),
       website_url: orNull(literal("https://acme.example/")),
       network_url: orNull(literal("https://network.example/kim")),
-      source: orNull(text),
-      notes: orNull(oneOf([...times(3, text), Constant("n".repeat(199_995))])),
+      source: orNull(visible),
+      notes: orNull(oneOf([...times(3, visible), Constant("n".repeat(199_995))])),
       lead_status: orNull(literal("new", "open_deal")),
       lifecycle_stage: orNull(literal("lead", "customer"))
     } satisfies Record<PlainField, unknown>
@@ -132,7 +144,7 @@ const commands = {
     page_size
   },
   assign: { id: choice, member: orNull(choice), sync_contact_owner: orNull(literal(true, false)) },
-  close: { id: choice, category: orNull(text) },
+  close: { id: choice, category: orNull(visible) },
   reopen: { id: choice },
   listMessages: { id: choice },
   getMessage: { id: choice, elsewhere: literal(false, true) },

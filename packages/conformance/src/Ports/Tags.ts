@@ -5,12 +5,12 @@ import { limits } from "@messaging-crm/core/Limits"
 import { CreateTag, type Tag, TagColor, TagRows, TagStore } from "@messaging-crm/core/Tags"
 import { byCodePoint, foldCase } from "@messaging-crm/core/Text"
 import { Arbitrary, Effect, Result } from "effect"
-import { hardText } from "../Arbitraries.ts"
+import { visibleHardText } from "../Arbitraries.ts"
 import * as Fixtures from "../Fixtures.ts"
 import type { It, Options } from "../Fixtures.ts"
 
 const createTag = Arbitrary.all({
-  name: hardText({ min: limits.tag_name_chars_min, max: limits.tag_name_chars_max }),
+  name: visibleHardText({ min: limits.tag_name_chars_min, max: limits.tag_name_chars_max }),
   color: Arbitrary.schema(TagColor)
 })
 

@@ -1,6 +1,7 @@
 /** Text schemas: text that is stored, trimmed where it is one line, with its limits in the JSON Schema. */
 import { type JsonSchema, Schema, SchemaGetter } from "effect"
 import { normalizing } from "./Codecs.ts"
+import { plainLine } from "./PlainText.ts"
 import { isStorable } from "./Text.ts"
 
 /**
@@ -52,7 +53,10 @@ const isLeftBy = <A>(normalize: (value: A) => A) =>
     toJsonSchema: () => ({})
   })
 
-const trim = (value: string): string => value.trim()
+/** Returns whether nothing of a text can be seen. */
+const isBlank = (value: string): boolean => plainLine(value) === ""
+
+const trim = (value: string): string => isBlank(value) ? "" : value.trim()
 
 /** Returns a pattern of texts with at least so many characters after trimming. */
 const visible = (min: number): string => min === 1 ? "\\S" : `\\S[\\s\\S]{${min - 2},}\\S`
@@ -88,7 +92,7 @@ const unlessBlank = <S extends Schema.Codec<string, string>>(shape: S, normalize
   )
   const schema = pattern === null ? rest : { pattern: orBlank(String(pattern)), ...rest }
   const nullIfBlank = (value: string | null): string | null =>
-    value === null || value.trim() === "" ? null : normalize(value) || null
+    value === null || isBlank(value) ? null : normalize(value) || null
   return Schema.NullOr(untrimmed(schema, Number(minLength))).pipe(
     Schema.decodeTo(Schema.NullOr(shape).check(isLeftBy(nullIfBlank)), {
       decode: normalizing(nullIfBlank),
