@@ -80,6 +80,7 @@ describe("a filter", () => {
       [{ email: "eve@strasse.exampl" }, []]
     ],
     "by external ID does not match a phone number": [[{ external_id: "+4915112345678" }, []]],
+    "by external ID without a channel matches any text": [[{ external_id: "0151 123456" }, []]],
     "by the time of the last change includes that time": [
       [{ updated_since: since }, [ada, eve]],
       [{ updated_since: "2999-01-01T00:00:00Z" }, []]
@@ -132,6 +133,24 @@ describe("a filter", () => {
       assert.strictEqual(response.body.error.param, param)
     })
   }
+
+  it("external_id on phone messaging rejects what looks like a number but is none, as an upsert does", async () => {
+    const external_id = "0151 123456"
+    const query = new URLSearchParams({ channel: "phone_messaging", external_id })
+    const { body, status } = await service.request("GET", `/v1/contacts?${query}`, { key })
+    assert.strictEqual(status, 400)
+    assert.deepInclude(body.error, { code: "invalid_input", param: "external_id" })
+    const json = {
+      match: "external_id",
+      channel_type: "phone_messaging",
+      contacts: [{ external_id, first_name: "Kim" }]
+    }
+    const upserted = await service.request("POST", "/v1/contacts/upsert", { key, json, ...idempotency() })
+    const { code, message, param } = body.error
+    assert.deepStrictEqual(upserted.body.data.results, [
+      { outcome: "failed", contact_id: null, error: { code, message, param } }
+    ])
+  })
 
   it("rejects a cursor that was issued without it", async () => {
     const page = await service.request("GET", "/v1/contacts?page_size=1", { key })

@@ -20,6 +20,8 @@ export const searchTimeout = () => Errors.failUntil(Texts.searchTimeout, 1)
 
 export const providerUnavailable = () => Errors.failUntil(Texts.providerUnavailable, 5)
 
+export const externalIdUnreadable = () => Errors.failWith(Texts.externalIdUnreadable)
+
 export const contactUnnamed = () => Errors.failWith(Texts.contactUnnamed)
 
 export const referenceUnknown = (error: ReferenceUnknown) => Errors.failWith(Texts.referenceUnknown(error))
@@ -45,6 +47,8 @@ export const rejectionText = (
       return Texts.contactAmbiguous(rejected.match)
     case "ExternalIdErased":
       return Texts.externalIdErased
+    case "ExternalIdUnreadable":
+      return Texts.externalIdUnreadable
     case "ConcurrentChanges":
       return Texts.contactChanging
     case "ContactNotFound":

@@ -173,6 +173,12 @@ export const externalIdErased = text(
   "external_id"
 )
 
+export const externalIdUnreadable = text(
+  "invalid_input",
+  "external_id is not certain to be one phone number. Send it with + and the country code, or send another ID of the network.",
+  "external_id"
+)
+
 export const contactChanging = text(
   "conflict",
   "Concurrent requests kept changing the contact. Send it again with a new Idempotency-Key."

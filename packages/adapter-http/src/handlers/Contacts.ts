@@ -29,7 +29,11 @@ export const layer = HttpApiBuilder.group(
       list: ({ endpoint, query }) =>
         contacts.list({ ...query, ...paging(query) }).pipe(
           Effect.flatMap(Responses.body(endpoint)),
-          Effect.catchTags({ CursorInvalid: ErrorMapping.cursorInvalid, SearchTimeout: ErrorMapping.searchTimeout })
+          Effect.catchTags({
+            CursorInvalid: ErrorMapping.cursorInvalid,
+            ExternalIdUnreadable: ErrorMapping.externalIdUnreadable,
+            SearchTimeout: ErrorMapping.searchTimeout
+          })
         ),
       create: ({ endpoint, payload }) =>
         Responses.written(endpoint)((respond) => contacts.create(payload, respond)).pipe(

@@ -8,7 +8,7 @@ import { MemberId } from "@messaging-crm/core/Ids"
 import { CreateTag, Tags } from "@messaging-crm/core/Tags"
 import { Arbitrary, Effect, Result } from "effect"
 import { TestClock } from "effect/testing"
-import { hardText, integer, literal, visibleHardText } from "../Arbitraries.ts"
+import { integer, literal, visibleHardText } from "../Arbitraries.ts"
 import * as Fixtures from "../Fixtures.ts"
 import type { Options } from "../Fixtures.ts"
 import * as Scene from "./JourneyScene.ts"
@@ -59,7 +59,7 @@ const outcomes = (results: ReadonlyArray<Result.Result<string, { readonly _tag: 
 const written = Arbitrary.array(
   Arbitrary.all({
     first_name: visibleHardText({ min: 1, max: 4 }),
-    notes: Arbitrary.array(hardText({ min: 1, max: 100 }), { maxLength: 1 })
+    notes: Arbitrary.array(visibleHardText({ min: 1, max: 100 }), { maxLength: 1 })
   }),
   { minLength: 1, maxLength: 8 }
 )

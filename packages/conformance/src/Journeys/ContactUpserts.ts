@@ -43,6 +43,21 @@ const phones = (it: Scene.It) => {
     }))
 }
 
+/** Texts of digits and separators that are not one certain number, and others that begin as a number does. */
+const unreadable = [
+  "0151 12345678",
+  "+49 151 12345678-79",
+  "1234567/68",
+  "4915112345678.0",
+  "2026-11-20",
+  "12",
+  "1234567890123456",
+  "++4915112345678",
+  "+49 151 12345678 ext. 12",
+  "tel:0151 12345678",
+  "(+49) 151 abc"
+]
+
 const identities = (it: Scene.It) => {
   it.effect("finds a contact by an identity, and gives it to a new one", () =>
     Effect.gen(function*() {
@@ -86,6 +101,17 @@ const identities = (it: Scene.It) => {
         (yield* everyone).flatMap(({ identities }) => identities.map(({ external_id }) => external_id)),
         ["erased-1", `erased-${id}`]
       )
+    }))
+
+  it.effect("rejects an external ID on phone messaging that is no certain number but looks like one", () =>
+    Effect.gen(function*() {
+      const { everyone, upsert } = yield* makeScene
+      const outcomesOf = (channel_type: string) =>
+        upsert("external_id", unreadable.map((external_id) => ({ external_id, first_name: "Kim" })), { channel_type })
+      assert.deepStrictEqual(yield* outcomesOf("phone_messaging"), unreadable.map(() => "ExternalIdUnreadable"))
+      assert.deepStrictEqual(yield* everyone, [])
+      // On other networks, such a text is an ID like any other.
+      assert.deepStrictEqual(yield* outcomesOf("photo_social"), unreadable.map(() => "created"))
     }))
 
   it.effect("finds a person by a network's ID with spaces at its ends, and by the former number of a Mexican phone", () =>

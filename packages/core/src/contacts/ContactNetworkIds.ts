@@ -4,10 +4,10 @@
  * One network ID of an identity is its external ID, the others are its aliases. A number has its spellings as aliases. The table
  * `identity_names` has each network ID in its column `name`, with the identity.
  */
-import { Option } from "effect"
+import { Option, Schema } from "effect"
 import type { Country } from "../kernel/Countries.ts"
 import type { IdentityId } from "../kernel/Ids.ts"
-import { canonical, spellings } from "../kernel/Phones.ts"
+import { canonical, numberOf, spellings } from "../kernel/Phones.ts"
 import * as Changes from "../work/Changes.ts"
 import type { Identity, Person } from "./Contact.ts"
 
@@ -28,6 +28,16 @@ export const IdentityNetworkIdRows = Changes.declareTable<IdentityNetworkId>()({
   unique: null,
   activity: null
 })
+
+/** The network ID on phone messaging looks like a number, but is not certain to be one. */
+export class ExternalIdUnreadable extends Schema.TaggedError<ExternalIdUnreadable>()("ExternalIdUnreadable", {}) {}
+
+/** Digits and separators only, or the beginning of a number. Other IDs of networks have letters. */
+const number_like = /^[\s(]*(?:\+|tel:)|^[^\p{L}]*$/iu
+
+/** Returns whether a network ID that was read (`readNetworkId`) is a number, or cannot be taken for one. */
+export const isReadable = (channel_type: Identity["channel_type"] | null, network_id: string): boolean =>
+  channel_type !== "phone_messaging" || !number_like.test(network_id) || Option.isSome(numberOf(network_id))
 
 /** Returns the network ID that a client wrote: on phone messaging, a number in its canonical form. Networks write digits alone. */
 export const readNetworkId = (

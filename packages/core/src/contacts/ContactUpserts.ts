@@ -34,7 +34,7 @@ import { addContact, composeContact, type ContactRejection, expectOwners, update
 import { IdentityRows } from "./ContactIdentities.ts"
 import { CreateContact, UpdateContact } from "./ContactInput.ts"
 import { makeFindMatch, type Matched, unmatched } from "./ContactMatches.ts"
-import { assignNetworkId, readNetworkId, withSpellings } from "./ContactNetworkIds.ts"
+import { assignNetworkId, ExternalIdUnreadable, isReadable, readNetworkId, withSpellings } from "./ContactNetworkIds.ts"
 import { makeLoadReferences, type References } from "./ContactReferences.ts"
 import { ContactStore } from "./Contacts.ts"
 import { emailKey } from "./ContactSearch.ts"
@@ -59,6 +59,7 @@ export type UpsertRejection =
   | ContactUnnamed
   | ConcurrentChanges
   | ExternalIdErased
+  | ExternalIdUnreadable
 
 export type UpsertResult = Result.Result<Upserted, UpsertRejection>
 
@@ -159,7 +160,10 @@ export const upsert = (
 ): Result.Result<Changes.Decision<Written>, UpsertRejection> => {
   const { found, identity, is_ambiguous, references } = loaded
   if (is_ambiguous) return Result.fail(new ContactAmbiguous({ match: wanted.match }))
-  if (wanted.match === "external_id" && isErasedExternalId(wanted.value)) return Result.fail(new ExternalIdErased())
+  if (wanted.match === "external_id") {
+    if (isErasedExternalId(wanted.value)) return Result.fail(new ExternalIdErased())
+    if (!isReadable(wanted.channel_type, wanted.value)) return Result.fail(new ExternalIdUnreadable())
+  }
   if (Option.isNone(found)) return create(wanted, loaded, context)
   const { version: _version, ...before } = found.value
   return Result.map(

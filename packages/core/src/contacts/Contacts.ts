@@ -34,6 +34,7 @@ import {
 } from "./Contact.ts"
 import { addNote, type ContactRejection, create, update } from "./ContactDecisions.ts"
 import type { AddNote, CreateContact, UpdateContact } from "./ContactInput.ts"
+import { ExternalIdUnreadable, isReadable } from "./ContactNetworkIds.ts"
 import { type CustomValueInvalid, makeLoadReferences, type ReferenceUnknown } from "./ContactReferences.ts"
 import { type ContactCriteria, type ContactFilters, criteriaOf } from "./ContactSearch.ts"
 
@@ -116,6 +117,9 @@ const makeList = Effect.gen(function*() {
   return operation("contacts.list")(function*({ cursor, page_size, ...filters }: ListOptions<ContactFilters>) {
     const { organization_id } = yield* CurrentActor
     const match = criteriaOf(filters, yield* DefaultCountry)
+    if (match.external_id !== null && !isReadable(match.channel, match.external_id)) {
+      return yield* new ExternalIdUnreadable()
+    }
     return yield* cursors.page({
       list: "contacts",
       filters: { ...match },
@@ -139,7 +143,7 @@ export class Contacts extends Context.Service<Contacts, {
   /** Returns a page of contacts, most recently updated first (contract §8.8). */
   readonly list: (
     options: ListOptions<ContactFilters>
-  ) => Effect.Effect<Page<Contact>, CursorInvalid | SearchTimeout, CurrentActor>
+  ) => Effect.Effect<Page<Contact>, CursorInvalid | ExternalIdUnreadable | SearchTimeout, CurrentActor>
 }>()("@messaging-crm/core/Contacts") {
   static readonly layer = Layer.effect(
     Contacts,
