@@ -330,10 +330,21 @@ it("a second ending after a complete number, and a date, are not read", () => {
       "+4915112345678-79",
       "+49 151 12345678 79",
       "+49 151 12345678-9",
-      "+49 151 12345678 (2)"
+      "+49 151 12345678 (2)",
+      // The digits together are a possible number, and even a valid one.
+      "+39 347 1234567-68",
+      "+39 347 1234567-8",
+      "+39 347 123 4567-68",
+      "0039 347 1234567 - 68",
+      "+49 30 1234567-68",
+      "+49 89 123456-57",
+      "+43 1 5123456-57"
     ]
   ) {
     assert.isNull(read(written), written)
+  }
+  for (const written of ["347 1234567-68", "3471234567-8", "347 1234567 - 69"]) {
+    assert.isNull(read(written, "IT"), written)
   }
   for (const written of ["2026-11-20", "2026.11.20", "2026/11/20", "20.11.2026", "20-11-2026"]) {
     for (const country of [null, "DE", "BR", "FR"]) assert.isNull(read(written, country), written)
@@ -341,7 +352,13 @@ it("a second ending after a complete number, and a date, are not read", () => {
 })
 
 describe("a direct dial, and each spelling of a number", () => {
-  reads({ "+49 30 123456-0": "+49301234560", "+49 151 1234 5678": "+4915112345678" })
+  reads({
+    "+49 30 123456-0": "+49301234560",
+    "+49 30 123456-12": "+493012345612",
+    "+49 30 1234567-08": "+4930123456708",
+    "+7 495 123-45-46": "+74951234546"
+  })
+  reads({ "+49 151 1234 5678": "+4915112345678" })
   reads({ "551187654321": "+551187654321", "5511987654321": "+5511987654321" })
   reads({ "(11) 8765-4321": "+551187654321", "(11) 98765-4321": "+5511987654321" }, "BR")
 })

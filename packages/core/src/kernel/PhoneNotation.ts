@@ -53,11 +53,21 @@ const hasReadableDot = (text: string): boolean => {
   return length <= 8 && after.length >= (length > 3 ? 3 : 2)
 }
 
+/**
+ * Returns whether a hyphen separates the ending of a second number: `1234567-68`. An ending that does not continue the digits
+ * before it is a direct dial: `123456-0`.
+ */
+const hasSecondEnding = (text: string): boolean => {
+  const [, before = "", ending = ""] = /([0-9]{4,}) *- *([0-9]{1,2})$/.exec(text) ?? []
+  const step = Number(ending) - Number(before.slice(-ending.length))
+  return ending !== "" && step > 0 && step < 10
+}
+
 /** Returns the notation of one phone number, or none for any other text. */
 export const notationOf = (written: string): Option.Option<Notation> => {
   const line = plainLine(written).replace(/^tel: ?/i, "")
   const text = line.replace(in_parentheses, " $1 ").trim()
-  if (!grouped.test(text) || date.test(text)) return Option.none()
+  if (!grouped.test(text) || date.test(text) || hasSecondEnding(text)) return Option.none()
   const [first = "", ...rest] = groupsOf(text)
   const has_zeros = !text.startsWith("+") && first.startsWith("00")
   const is_international = has_zeros || text.startsWith("+")
