@@ -92,6 +92,24 @@ describe("a value by which people are found is stored without what cannot be see
     assert.strictEqual(decode(CreateContact, { first_name })?.first_name, first_name)
   })
 
+  it("an email is read from a link, without the rest of it", () => {
+    for (const rest of ["?subject=Hello%20Kim", "?cc=lee@acme.example&body=a?b", "?"]) {
+      assert.strictEqual(email(`mailto:kim@acme.example${rest}`), "kim@acme.example", rest)
+    }
+    for (const written of ["mailto:?to=kim@acme.example", "mailto:kim@acme.example,lee@acme.example?subject=x"]) {
+      assert.notInclude(String(email(written)), "@", written)
+    }
+  })
+
+  it("a character that no domain has is part of a name at most", () => {
+    for (const character of "!?'#$%&*+/=^`{|}~") {
+      for (const domain of [`${character}acme.example`, `ac${character}me.example`, `acme.example${character}`]) {
+        assert.isUndefined(email(`kim@${domain}`), domain)
+      }
+      assert.strictEqual(email(`k${character}im@acme.example`), `k${character}im@acme.example`)
+    }
+  })
+
   it("an email is one address", () => {
     assert.strictEqual(email("kim@\u200Bacme.example"), "kim@acme.example")
     assert.strictEqual(email("mailto:kim@acme.example"), "kim@acme.example")

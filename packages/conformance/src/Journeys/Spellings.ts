@@ -2,11 +2,16 @@
 import { assert, it } from "@effect/vitest"
 import { ContactImports } from "@messaging-crm/core/ContactImports"
 import { type Contact, Contacts, CreateContact } from "@messaging-crm/core/Contacts"
-import { ContactUpserts, UpsertContacts } from "@messaging-crm/core/ContactUpserts"
+import {
+  ContactUpserts,
+  UpsertContacts,
+  type UpsertPreview,
+  type UpsertResult
+} from "@messaging-crm/core/ContactUpserts"
 import { Conversations } from "@messaging-crm/core/Conversations"
 import { Phone } from "@messaging-crm/core/Phones"
 import { Sends, StartConversation } from "@messaging-crm/core/Sends"
-import { DateTime, Effect, type Layer, Schema } from "effect"
+import { DateTime, Effect, type Layer, Result, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import * as Fixtures from "../Fixtures.ts"
 import * as Provider from "../Provider.ts"
@@ -78,7 +83,7 @@ const makeScene = Effect.gen(function*() {
     Effect.map(Conversations.use((service) => service.list(firstPage)), ({ data }) => data)
   )
   const importKeyed = (phone: string) => importTable(phone, "addRows")
-  return { channel_id: channel.id, conversations, create, importKeyed, list, networks, people, receive, upsert }
+  return { as, channel_id: channel.id, conversations, create, importKeyed, list, networks, people, receive, upsert }
 })
 
 type MadeScene = Effect.Success<typeof makeScene>
@@ -178,6 +183,31 @@ const sharedNumbers = (it: Scene.It) => {
     }))
 }
 
+const previews = (it: Scene.It) => {
+  it.effect("is one contact in the preview of an upsert too", () =>
+    Effect.gen(function*() {
+      for (const [one, other] of pairs) {
+        const { as, list } = yield* makeScene
+        const portions = [[one, other], [other], [one]].map((numbers, index) =>
+          Schema.decodeUnknownSync(UpsertContacts)({
+            match: "primary_phone",
+            contacts: numbers.map((primary_phone) => ({ primary_phone, city: `City ${index}` }))
+          })
+        )
+        const outcomes = Effect.map((results: ReadonlyArray<ReadonlyArray<UpsertResult>>) =>
+          results.flat().map((result) => Result.getOrThrow(result).outcome)
+        )
+        const upserts = yield* ContactUpserts
+        const preview: UpsertPreview = new Map()
+        const previewed = yield* Effect.forEach(portions, (input) => upserts.preview(input, preview)).pipe(as, outcomes)
+        assert.deepStrictEqual(previewed, ["created", "updated", "updated", "updated"])
+        assert.lengthOf(yield* list({}), 0)
+        assert.deepStrictEqual(yield* Effect.forEach(portions, upserts.upsert).pipe(as, outcomes), previewed)
+        assert.lengthOf(yield* list({}), 1)
+      }
+    }))
+}
+
 const identities = (it: Scene.It) => {
   it.effect("is found as the external ID of an upsert", () =>
     Effect.gen(function*() {
@@ -242,6 +272,7 @@ export const journeyTests = (storage: Scene.Storage) => {
     onePerson(it)
     sharedNumbers(it)
     identities(it)
+    previews(it)
     imports(it)
   })
 }
