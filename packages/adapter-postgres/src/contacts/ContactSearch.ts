@@ -269,7 +269,12 @@ export const read = (
 ): Effect.Effect<Found<Contact>, SqlError.SqlError> => {
   const { page, way } = wanted
   const read = (statementOf: typeof indexedOf, has_matches: boolean) =>
-    list.page(sql, { statementOf: (columns) => statementOf(sql, { ...wanted, columns }), has_matches, proceed })
+    list.page(sql, {
+      organization_id: wanted.organization_id,
+      statementOf: (columns) => statementOf(sql, { ...wanted, columns }),
+      has_matches,
+      proceed
+    })
   switch (way) {
     case "indexed":
       return read(indexedOf, false)

@@ -7,8 +7,10 @@
  * Both know the length of a text without reading it. Therefore, long columns of the type `jsonb` are not compressed.
  */
 import type { OwnSchema } from "@messaging-crm/core/Codecs"
+import type { OrganizationId } from "@messaging-crm/core/Ids"
 import { limits } from "@messaging-crm/core/Limits"
 import type { Found, Position } from "@messaging-crm/core/Page"
+import { Turns } from "@messaging-crm/core/Turns"
 import { Effect, Predicate, type Schema } from "effect"
 import type { SqlClient, SqlError, Statement as Sql } from "effect/sql"
 import { selection, valueOf } from "./Rows.ts"
@@ -26,8 +28,12 @@ const shortened = (column: string, type: Columns[string], bytes_max: number): st
 
 const isMatch = (row: unknown): boolean => valueOf(row, "is_match", -1) === true
 
+/** The long pages that a process reads at once. Each occupies the event loop for tens of milliseconds. */
+const turns = new Turns<OrganizationId>({ places: 2, share: 1 })
+
 /** A page to read. */
 interface Wanted {
+  readonly organization_id: OrganizationId
   /** Returns the statement that selects columns for the page, in the list's order. */
   readonly statementOf: (columns: string) => Sql.Statement<unknown>
   /** Whether the last column is `is_match`. It is false only for the row at which a search stopped. */
@@ -85,7 +91,9 @@ export const longRows = <const Fields extends Readonly<Record<string, OwnSchema>
     const { decode, run } = yield* reading
     const short = yield* run(statementOf(short_columns))
     const isShort = !short.some(isShortened)
-    const found = isShort ? short : yield* Effect.andThen(proceed, run(fitting(sql, wanted)))
+    const found = isShort
+      ? short
+      : yield* turns.run(wanted.organization_id, Effect.andThen(proceed, run(fitting(sql, wanted))))
     const [matches, others] = isShort && !has_matches
       ? [found, []]
       : [found.filter(isMatch), found.filter(Predicate.not(isMatch))]

@@ -122,6 +122,7 @@ export const layer = Layer.effect(
         ),
       list: (organization_id, conversation_id, page) =>
         Effect.orDie(messages.page(sql, {
+          organization_id,
           statementOf: selectMessages(sql, organization_id, conversation_id, page)
         })),
       purgeEarlyUpdates: purge(sql, "provider_messages", "created_at", "message_id IS NULL")

@@ -145,10 +145,15 @@ export const layer = Layer.effect(
             ORDER BY created_at DESC, id DESC
             LIMIT ${page.size}
           `
-        return rowsOf(sends.page(sql, { statementOf }))
+        return rowsOf(sends.page(sql, { organization_id, statementOf }))
       },
       messages: (organization_id, conversation_id, page) =>
-        rowsOf(loadedMessages.page(sql, { statementOf: selectMessages(sql, organization_id, conversation_id, page) })),
+        rowsOf(
+          loadedMessages.page(sql, {
+            organization_id,
+            statementOf: selectMessages(sql, organization_id, conversation_id, page)
+          })
+        ),
       // Each is a transaction, so that it locks its rows only while it runs: a retry of a request waits for its record.
       eraseCopies: (organization_id, contact_id) =>
         Effect.forEach(copiesErased(sql, organization_id, contact_id), patiently, { discard: true }),

@@ -85,7 +85,7 @@ export class Turns<Key> {
   }
 
   private hasPlaces(weight: number): boolean {
-    return this.used === 0 || weight <= this.free
+    return weight <= this.free || (this.used === 0 && this.free > 0)
   }
 
   private hold(request: Request<Key>): void {
