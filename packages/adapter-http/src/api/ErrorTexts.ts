@@ -22,15 +22,16 @@ const text = <const Code extends string>(
   param: string | null = null
 ): ErrorText<Code> => ({ code, message, param })
 
-const unseen_max = 5
+const message_chars_max = 159
 
-/** Returns a sentence with the characters of a rejected value that cannot be seen, or nothing if it has none. */
-export const unseen = (value: string): string => {
+/** Adds to a message the characters of the rejected value that cannot be seen, as many as its length allows. */
+export const withUnseen = (message: string, value: string): string => {
   const found = unseenIn(value)
-  const more = found.length > unseen_max ? ", …" : ""
-  return found.length === 0
-    ? ""
-    : ` The value contains characters that cannot be seen: ${found.slice(0, unseen_max).join(", ")}${more}.`
+  const named = (count: number) =>
+    `${message} Invisible characters: ${found.slice(0, count).join(", ")}${count < found.length ? ", …" : ""}.`
+  let count = Math.min(found.length, message_chars_max)
+  while (count > 0 && named(count).length > message_chars_max) count -= 1
+  return count === 0 ? message : named(count)
 }
 
 /** The maximum size of a body, for readers. */

@@ -1,6 +1,6 @@
 /** The message for a request that does not match its schema. */
 import { Predicate, type SchemaAST, SchemaIssue } from "effect"
-import { shown, unknownField, unseen } from "../api/ErrorTexts.ts"
+import { shown, unknownField, withUnseen } from "../api/ErrorTexts.ts"
 
 export interface Explanation {
   /** The dotted path of the parameter or field at fault, null for the whole. */
@@ -100,8 +100,6 @@ export const explain = (whole: SchemaIssue.Issue): Explanation => {
   const expected = types.length === 0
     ? (format(withoutInput(issue)).issues[0]?.message ?? "a valid value").replace(/^Expected /, "")
     : types.map((type) => JSON.stringify(type)).join(" | ")
-  return {
-    param,
-    message: `${where} must ${requirementOf(expected)}.${typeof input === "string" ? unseen(input) : ""}`
-  }
+  const message = `${where} must ${requirementOf(expected)}.`
+  return { param, message: typeof input === "string" ? withUnseen(message, input) : message }
 }

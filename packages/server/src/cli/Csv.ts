@@ -16,7 +16,7 @@ export class RowEndless extends Data.TaggedError("RowEndless")<{ readonly line: 
 const row_chars_max = 1_048_576
 
 /** The supported delimiters by name. */
-export const delimiters = { comma: ",", semicolon: ";", tab: "\t" } as const
+export const delimiters = { comma: ",", semicolon: ";", tab: "\t", pipe: "|" } as const
 export type Delimiter = keyof typeof delimiters
 
 /** Returns the decoder of a file that a byte order mark declares as UTF-16, as Excel and Outlook write it. */

@@ -116,6 +116,9 @@ const recognize = (columns: ReadonlyArray<Column>): ContactExport | null => {
   return exports.find(({ signs }) => signs.some((sign) => sign.every(has))) ?? null
 }
 
+/** The time zone that HubSpot writes after the name of a time: `Create Date (CET)`. */
+const time_zone = /[ _]*\((?:[A-Z]{2,4}T|UTC|(?:GMT|UTC)?[+-]\d{1,2}(?::?\d{2})?)\)$/i
+
 /** Ranks lines of a table after those of earlier tables, and numbered columns by their numbers. */
 const ranked = (place: number, line: number, key: string): number =>
   place * 1e9 + line * 1e4 + Math.min(Number(/\d+/.exec(key)?.[0] ?? 0), 9999)
@@ -134,6 +137,11 @@ const makeTarget = (recognized: ContactExport | null, maps: ReadonlyArray<Column
     if (key === nameKey(error_column)) return { field: null, rank: 0 }
     const own = exported === null ? undefined : lookUp(exported, 1, key)
     if (own !== undefined) return own
+    const time = exported === null || !time_zone.test(name)
+      ? undefined
+      : exported.get(keyOf(name.replace(time_zone, "")))
+    // Times set nothing. A name that only looks like one is unknown.
+    if (time?.field === null) return { field: null, rank: 0 }
     const field = isField(name) ? name : byKey.get(key)
     return field === undefined ? lookUp(spreadsheet_table, 3, key) : { field, rank: ranked(2, 0, "") }
   }

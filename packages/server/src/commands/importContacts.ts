@@ -34,7 +34,7 @@ const help = `Import contacts from a CSV file
   imports the rest, and exits with code 1.`
 
 // Written here, because help is shown without the parser.
-const delimiters = ["comma", "semicolon", "tab"] as const satisfies ReadonlyArray<Csv.Delimiter>
+const delimiters = ["comma", "semicolon", "tab", "pipe"] as const satisfies ReadonlyArray<Csv.Delimiter>
 
 /** Returns the bytes of a file and its size, or those of stdin for `-`, whose size is unknown. */
 const open = Effect.fnUntraced(function*(file: string) {

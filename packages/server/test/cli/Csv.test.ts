@@ -37,7 +37,7 @@ describe("a CSV file", () => {
   it.effect.prop("is read as it was written, each row with its line, however its bytes arrive", {
     rows: Arbitrary.array(cells, { maxLength: 6 }),
     blanks: int(0, 2),
-    delimiter: Arbitrary.schema(Schema.Literals([",", ";", "\t"])),
+    delimiter: Arbitrary.schema(Schema.Literals([",", ";", "\t", "|"])),
     end: Arbitrary.schema(Schema.Literals(["\n", "\r\n", "\r"])),
     bom: Arbitrary.schema(Schema.Literals(["", "\uFEFF"])),
     size: int(1, 9)

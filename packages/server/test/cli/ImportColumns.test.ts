@@ -66,6 +66,7 @@ describe("the columns of an export", () => {
     ["Outlook", outlook_by_google],
     ["HubSpot", hubspot],
     ["HubSpot", "Record ID - Contact,First Name,Last Name,Email,Phone number,Contact owner,Company name"],
+    ["HubSpot", "Record ID,Email,Create Date (CET),Last Activity Date (GMT+2),Last Contacted (UTC)"],
     ["Salesforce", salesforce_report],
     ["Salesforce", salesforce_data],
     ["Zammad", zammad],
@@ -224,6 +225,8 @@ describe("the columns of a list", () => {
     Effect.gen(function*() {
       const some = yield* Effect.flip(map("first_name,Shoe,Title,Photo"))
       assert.deepInclude(some, { _tag: "ColumnsUnknown", columns: ["Shoe", "Title", "Photo"], is_header: true })
+      const zones = yield* Effect.flip(map("Record ID,Email (CET),Create Date (first),Shoe (CET)"))
+      assert.deepInclude(zones, { columns: ["Email (CET)", "Create Date (first)", "Shoe (CET)"] })
       const title = yield* Effect.flip(map("My contacts,,"))
       assert.deepInclude(title, { _tag: "ColumnsUnknown", columns: ["My contacts"], is_header: false, line: 1 })
       assert.deepInclude(yield* Effect.flip(map("Ann,+4915112340001")), { is_header: false })

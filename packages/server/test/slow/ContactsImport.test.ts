@@ -72,7 +72,7 @@ it.layer(layer, { excludeTestServices: true, timeout: "5 minutes" })("contacts i
         assert.deepStrictEqual([national, decimal], [expected, expected])
         assert.strictEqual(
           marked,
-          `${expected} The value contains characters that cannot be seen: U+202A, U+202C.`
+          `${expected} Invisible characters: U+202A, U+202C.`
         )
         const stored = Effect.map(contactsOf(id), (contacts) =>
           contacts.flatMap((contact) => contact.match(/\+[0-9]{11,13}/) ?? []).toSorted())
