@@ -117,7 +117,7 @@ const recognize = (columns: ReadonlyArray<Column>): ContactExport | null => {
 }
 
 /** The time zone that HubSpot writes after the name of a time: `Create Date (CET)`. */
-const time_zone = /[ _]*\((?:[A-Z]{2,4}T|UTC|(?:GMT|UTC)?[+-]\d{1,2}(?::?\d{2})?)\)$/i
+const time_zone = /[ _]*\((?:[A-Z]{2,3}T|UTC|(?:GMT|UTC)?[+-]\d{1,2}(?::?\d{2})?)\)$/i
 
 /** Ranks lines of a table after those of earlier tables, and numbered columns by their numbers. */
 const ranked = (place: number, line: number, key: string): number =>
