@@ -188,7 +188,7 @@ export const contactChanging = text(
 export const contactAbsent = text("not_found", "The contact was not found.")
 
 export const customValueInvalid = ({ param, type, value }: CustomValueInvalid) =>
-  text("invalid_input", `${param} must be a valid value for a ${type} field.${unseen(value)}`, param)
+  text("invalid_input", withUnseen(`${param} must be a valid value for a ${type} field.`, value), param)
 
 /** Where the IDs of a field are listed. */
 const listOf = (param: string): string => {
