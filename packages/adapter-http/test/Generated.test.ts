@@ -114,6 +114,7 @@ const outsideSchema = new RegExp(
     "no template with this template.id",
     "The (header|body|button \\d+) (requires|is listed more than once)",
     "since must be a time within the last 30 days",
+    "external_id is not certain to be one phone number",
     "A contact must have",
     "contains no ID of add_tag_ids",
     "absent (if|unless)",
