@@ -31,7 +31,7 @@ export interface Stored {
 }
 
 /**
- * What a row without its texts takes in PostgreSQL with its indexes, and how long it is kept. `adapter-postgres/test/StorageUse.test.ts`
+ * The size of a row without its texts in PostgreSQL with its indexes, and how long it is kept. `adapter-postgres/test/StorageUse.test.ts`
  * compares these numbers with the sizes of the tables.
  */
 const rows = {
