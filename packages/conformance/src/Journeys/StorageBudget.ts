@@ -1,4 +1,4 @@
-/** An organization that has used up its storage budget: requests are refused before they store anything, and the rest continues. */
+/** An organization that has used up its storage budget: requests are rejected before they store anything, and the rest continues. */
 import { assert, it } from "@effect/vitest"
 import { ApiKeys, CreateApiKey } from "@messaging-crm/core/ApiKeys"
 import { Contacts } from "@messaging-crm/core/Contacts"
@@ -76,7 +76,7 @@ const refused = (it: Scene.It) => {
       assert.deepStrictEqual(yield* as(Webhooks.use((webhooks) => webhooks.list({ status: null }))), [])
     }))
 
-  it.effect("gets replays, and conflicts of a key; a refused key can be used later", () =>
+  it.effect("gets replays, and conflicts of a key; a rejected key can be used later", () =>
     Effect.gen(function*() {
       const scene = yield* makeScene
       const { as, rename } = scene
@@ -116,7 +116,7 @@ const upserts = (it: Scene.It) => {
     }))
 }
 
-/** Returns whether one of three writes is refused: bytes that are being added to the sum can be missing from it for a moment. */
+/** Returns whether one of three writes is rejected: bytes that are being added to the sum can be missing from it for a moment. */
 const isSoonRefused = <A, E extends { readonly _tag: string }, R>(write: Effect.Effect<A, E, R>) =>
   Effect.map(
     Effect.forEach([1, 2, 3], () => tagOf(write)),

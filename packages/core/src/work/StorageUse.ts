@@ -1,7 +1,7 @@
 /**
  * Storage use: the bytes that an organization stores for a time, within a budget (contract §16).
  *
- * A row is counted when it is stored. `Decide.ts` counts the rows of a commit, and refuses a request that would store more.
+ * A row is counted when it is stored. `Decide.ts` counts the rows of a commit, and rejects a request that would store more.
  *
  * Each process counts what it stores, and adds it to the database's sum one megabyte at a time. So no request waits for
  * the count, and the sum is exact to a megabyte for each process. Bytes are counted under the hour in which they expire.
