@@ -28,8 +28,8 @@ const shortened = (column: string, type: Columns[string], bytes_max: number): st
 
 const isMatch = (row: unknown): boolean => valueOf(row, "is_match", -1) === true
 
-/** The long pages that a process reads at once. Each occupies the event loop for tens of milliseconds. */
-const turns = new Turns<OrganizationId>({ places: 2, share: 1 })
+/** The turns of long pages. A process reads one at a time, because each occupies the event loop for tens of milliseconds. */
+const turns = new Turns<OrganizationId>({ places: 1 })
 
 /** A page to read. */
 interface Wanted {
