@@ -1,7 +1,7 @@
 import { assert, it } from "@effect/vitest"
 import * as Memory from "@messaging-crm/adapter-memory"
 import * as WebhookTransport from "@messaging-crm/adapter-memory/WebhookTransport"
-import { hardText } from "@messaging-crm/conformance/Arbitraries"
+import { visibleHardText } from "@messaging-crm/conformance/Arbitraries"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import * as Crm from "@messaging-crm/core/Crm"
 import { CreateOrganization, Organizations } from "@messaging-crm/core/Organizations"
@@ -26,7 +26,7 @@ const asNewOwner = Effect.fnUntraced(function*<A, E, R>(effect: Effect.Effect<A,
 it.layer(crm)((it) => {
   it.effect.prop(
     "a name has one label, however it is written and however many ask at once",
-    { name: hardText({ min: 1, max: 40 }) },
+    { name: visibleHardText({ min: 1, max: 40 }) },
     ({ name }) =>
       Effect.gen(function*() {
         const spellings = [name, name.toUpperCase(), name.toLowerCase()]
