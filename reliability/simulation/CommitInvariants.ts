@@ -1,7 +1,6 @@
-/** The invariants of each commit: a status changes only as the contract allows, and each event has its deliveries. */
+/** The invariants of each commit: a status changes only as the contract allows, and each event has the work that adds its deliveries. */
 import type { WorldState } from "@messaging-crm/adapter-memory/World"
 import * as WorldInspection from "@messaging-crm/adapter-memory/WorldInspection"
-import type { Changes } from "@messaging-crm/core/Changes"
 import { type ConversationColumns, ConversationRows } from "@messaging-crm/core/Conversations"
 import type { EventId, OrganizationId } from "@messaging-crm/core/Ids"
 import { type MessageColumns, MessageRows } from "@messaging-crm/core/Messages"
@@ -19,15 +18,16 @@ export interface RaisedEvent {
   readonly body: string
   readonly at: number
   readonly data: Readonly<Record<string, string>>
-  /** The IDs of its deliveries. */
-  readonly deliveries: ReadonlyArray<string>
+  /** The IDs of its deliveries; null until a worker adds them, and for an event to which no webhook subscribes. */
+  deliveries: ReadonlyArray<string> | null
+  readonly is_subscribed: boolean
 }
 
 export interface CommitInvariants {
   /** Checks a commit, and throws a `Violation` if an invariant does not hold. */
   readonly check: (committed: Committed) => void
   /** The events of all commits so far. */
-  readonly events: ReadonlyArray<RaisedEvent>
+  readonly events: () => ReadonlyArray<RaisedEvent>
 }
 
 /** The statuses that can follow each status of a send. A late report can prove that a send of unknown outcome was accepted. */
@@ -132,28 +132,50 @@ const assertStates = (committed: Committed) => {
   }
 }
 
-const deliveriesOf = ({ after, before, organization_id }: Committed, event: NonNullable<Changes["raise"]>[number]) =>
-  WorldInspection.all(before.tables, WebhookRows, organization_id).flatMap(({ event_types, id, status }) => {
-    const now = Option.getOrNull(WorldInspection.get(after.tables, WebhookRows, organization_id, id))
-    const isSubscribed = status === "active" && now?.status === "active" &&
-      event_types.some((type) => type === event.type)
-    return isSubscribed ? [deliveryIdOf(event.id, id)] : []
-  })
+/** Returns the active webhooks before a commit that subscribe to an event. */
+const subscribersOf = ({ before, organization_id }: Committed, event: { readonly type: string }) =>
+  WorldInspection.all(before.tables, WebhookRows, organization_id).filter(({ event_types, status }) =>
+    status === "active" && event_types.some((type) => type === event.type)
+  )
 
-export const make = (now: () => number): CommitInvariants => {
-  const events: Array<RaisedEvent> = []
+/** Returns the deliveries that the commit of an event's expansion must leave. */
+const expandedDeliveries = (committed: Committed, { at, id, type }: RaisedEvent): ReadonlyArray<string> => {
+  const deliveries = subscribersOf(committed, { type })
+    .filter(({ created_at }) => created_at.epochMilliseconds <= at)
+    .map((webhook) => deliveryIdOf(id, webhook.id))
+  for (const delivery_id of deliveries) {
+    const has = WorldInspection.has(
+      committed.after.tables,
+      WebhookDeliveryRows,
+      committed.organization_id,
+      delivery_id
+    )
+    assertInvariant(has, `event ${type} ${id} has no delivery ${delivery_id}`)
+  }
+  return deliveries
+}
+
+export const make = (): CommitInvariants => {
+  const events = new Map<EventId, RaisedEvent>()
   return {
-    events,
+    events: () => Array.from(events.values()),
     check: (committed) => {
       assertStates(committed)
       for (const event of committed.changes.raise ?? []) {
-        const deliveries = deliveriesOf(committed, event)
-        for (const id of deliveries) {
-          const has = WorldInspection.has(committed.after.tables, WebhookDeliveryRows, committed.organization_id, id)
-          assertInvariant(has, `event ${event.type} ${event.id} has no delivery ${id}`)
-        }
-        const { data } = JSON.parse(event.body)
-        events.push({ id: event.id, type: event.type, body: event.body, at: now(), data, deliveries })
+        const { body, created_at, id, type } = event
+        events.set(id, {
+          id,
+          type,
+          body,
+          at: created_at.epochMilliseconds,
+          data: JSON.parse(body).data,
+          deliveries: null,
+          is_subscribed: subscribersOf(committed, event).length > 0
+        })
+      }
+      for (const { event_id } of committed.changes.expand ?? []) {
+        const event = events.get(event_id)
+        if (event !== undefined) event.deliveries = expandedDeliveries(committed, event)
       }
     }
   }

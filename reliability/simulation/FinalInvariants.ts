@@ -73,10 +73,11 @@ const assertMessages = ({ network, organization_id, rows }: End) => {
   }
 }
 
-/** Each event was delivered to each of its webhooks, or its delivery ended as failed. */
+/** Each event got its deliveries, and was delivered to each of its webhooks, or its delivery ended as failed. */
 const assertDeliveries = ({ endpoints, events, now, organization_id, rows }: End) => {
-  for (const { at, body, deliveries, id, type } of events) {
-    for (const delivery_id of deliveries) {
+  for (const { at, body, deliveries, id, is_subscribed, type } of events) {
+    assertInvariant(!is_subscribed || deliveries !== null, `event ${type} ${id} got no deliveries`)
+    for (const delivery_id of deliveries ?? []) {
       const delivery = Option.getOrUndefined(
         WorldInspection.get(rows.tables, WebhookDeliveryRows, organization_id, delivery_id)
       )

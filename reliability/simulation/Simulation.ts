@@ -61,7 +61,7 @@ const makeRun = (seed: number): Run => {
   const random = seededRandom(seed)
   const shared = Store.makeSharedStore()
   const timeline = Timeline.make(random.split(), (now) => Store.nextDue(shared.rows(), now))
-  const commits = CommitInvariants.make(timeline.now)
+  const commits = CommitInvariants.make()
   const severity = Faults.choose(random.split())
   const progress: Progress = { faults: Faults.none, failure: null }
   const scene: Store.Scene = {
@@ -150,7 +150,7 @@ const main = Effect.fnUntraced(function*(run: Run) {
     now: timeline.now(),
     completed: clients.completed,
     endpoints,
-    events: commits.events,
+    events: commits.events(),
     network,
     organization_id: organization.organization_id,
     rows: shared.rows()

@@ -80,6 +80,7 @@ const kinds: {
       last_inbound_at: null
     })],
   raise: [event],
+  expand: [(n) => Changes.expand(EventId.make(uuid(n)))],
   enqueue: [
     (n) => Changes.enqueue({ kind: "send", lane: uuid(n), ref: uuid(n), due_at: at }),
     (n) => Changes.enqueue({ kind: "webhook_replay", lane: uuid(n), ref: uuid(n), due_at: at })
@@ -117,7 +118,7 @@ const kinds: {
 }
 
 /** The parts of which changes can have several rows without another shape. */
-const several = new Set(["expect", "update", "remove", "aliases", "raise", "enqueue", "throttle"])
+const several = new Set(["expect", "update", "remove", "aliases", "raise", "expand", "enqueue", "throttle"])
 
 const integer = (minimum: number, maximum: number) =>
   Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum, maximum })))
@@ -132,8 +133,7 @@ const choice = Arbitrary.all({
 /** Makes a request with the chosen parts. Every part is chosen once, whatever the number of its rows. */
 const requestOf = (
   chosen: ReadonlyArray<{ readonly part: number; readonly rows: ReadonlyArray<number> }>,
-  first: number,
-  isSubscribed = false
+  first: number
 ): CommitRequest => {
   let next = first
   const rows = new Map(chosen.map(({ part, rows }) => [part, rows]))
@@ -144,7 +144,7 @@ const requestOf = (
     return variants.slice(0, several.has(name) ? variants.length : 1)
       .map((variant) => (makes[variant % makes.length] ?? makes[0])(next++))
   })
-  return { organization_id: OrganizationId.make(uuid(1)), changes: Changes.all(...changes), isSubscribed, trace: null }
+  return { organization_id: OrganizationId.make(uuid(1)), changes: Changes.all(...changes), trace: null }
 }
 
 const textOf = (...requests: Parameters<typeof statementOf>[0]) => statementOf(requests, null).text
@@ -164,12 +164,11 @@ it("commits with one part, of any two variants, have one text if they have one s
 })
 
 it.prop("commits of one shape have one text, whatever the number and the variants of their rows", {
-  isSubscribed: Arbitrary.schema(Schema.Boolean),
   parts: Arbitrary.array(choice, { maxLength: 5 })
-}, ({ isSubscribed, parts: chosen }) => {
-  const one = requestOf(chosen, 100, isSubscribed)
+}, ({ parts: chosen }) => {
+  const one = requestOf(chosen, 100)
   const others = chosen.map(({ other, part }) => ({ part, rows: other }))
-  assertOneText(one, requestOf(others, 200, isSubscribed))
+  assertOneText(one, requestOf(others, 200))
   const same = chosen.map(({ part, rows: [first = 0] }) => ({ part, rows: [first] }))
   const more = same.map(({ part, rows }) => ({ part, rows: [...rows, ...rows] }))
   assert.strictEqual(shapeOf(requestOf(same, 300)), shapeOf(requestOf(more, 400)))

@@ -65,7 +65,6 @@ const startRequest = (): CommitRequest => {
   return {
     organization_id,
     changes: { ...Changes.all(changes), response: Fixtures.idempotencyRecord, audit },
-    isSubscribed: true,
     trace: null
   }
 }
@@ -84,7 +83,6 @@ const updateRequest: CommitRequest = {
       last_inbound_at: Fixtures.noon
     })
   ),
-  isSubscribed: false,
   trace: null
 }
 

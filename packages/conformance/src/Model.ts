@@ -52,6 +52,7 @@ const makeOrganization = Effect.fnUntraced(function*(newName: () => Name) {
     erased_messages: new Set(),
     webhooks: [],
     events: [],
+    unexpanded: [],
     behavior: "accepts"
   }
   return state

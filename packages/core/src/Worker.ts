@@ -5,6 +5,7 @@ import { Ids, type OrganizationId } from "./kernel/Ids.ts"
 import { logAndPause, pollPause } from "./kernel/Loops.ts"
 import { Turns } from "./kernel/Turns.ts"
 import { Dispatch } from "./messaging/outbound/Dispatch.ts"
+import { makeExpansion } from "./webhooks/EventExpansion.ts"
 import { WebhookDeliveryStore } from "./webhooks/WebhookDeliveries.ts"
 import { WebhookDispatch } from "./webhooks/WebhookDispatch.ts"
 import { WebhookReplays } from "./webhooks/WebhookReplays.ts"
@@ -57,6 +58,7 @@ const makeClaims = Effect.gen(function*() {
   const deliveries = yield* WebhookDispatch
   const deliveryStore = yield* WebhookDeliveryStore
   const dispatch = yield* Dispatch
+  const events = yield* makeExpansion
   const queue = yield* WorkQueue
   const replays = yield* WebhookReplays
 
@@ -78,6 +80,7 @@ const makeClaims = Effect.gen(function*() {
   const claims: Claims = {
     send: claimFor(dispatch.attempt, dispatch.abandon),
     send_outcome: claimFor(dispatch.expireOutcome, dispatch.abandon),
+    webhook_event: claimFor(events.expand, events.expandOrPostpone),
     webhook_delivery: claimDeliveries,
     webhook_replay: claimFor(replays.attempt, replays.abandon)
   }

@@ -206,7 +206,7 @@ describe("a commit", () => {
     )
     return Effect.gen(function*() {
       yield* passing(run(counting(changes)))
-      assert.deepStrictEqual(notified, ["send", "send_outcome", "webhook_delivery"])
+      assert.deepStrictEqual(notified, ["send", "send_outcome", "webhook_event"])
       assert.deepStrictEqual(counted, [243, 600])
     }).pipe(Effect.provide(layer))
   })

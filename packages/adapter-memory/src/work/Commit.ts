@@ -8,7 +8,7 @@ import { Effect, HashMap, Layer, Option, Result } from "effect"
 import * as Table from "../world/Table.ts"
 import { World, type WorldState } from "../world/World.ts"
 import { applyActivity, hasVersion, latest, timeOf } from "./Activities.ts"
-import { abandonUpdates, eventInserts, subscribedEvents } from "./Events.ts"
+import { abandonUpdates, deliveryInserts, eventInserts, subscribedEvents } from "./Events.ts"
 import { enqueueWork, settleWork, throttleLane } from "./Lanes.ts"
 import { AuditRows, BytesRows, IdempotencyRows, removeFile } from "./PrivateTables.ts"
 
@@ -95,7 +95,8 @@ export const apply = (
       changes,
       response === undefined ? Changes.none : IdempotencyRows.insert(response),
       audit === undefined ? Changes.none : AuditRows.insert(audit),
-      ...raise.map(eventInserts(state.tables, owner, changes)),
+      ...raise.map(eventInserts(state.tables, owner)),
+      deliveryInserts(state.tables, owner, changes),
       ...abandonUpdates(state.tables, owner, changes)
     )
     const { enqueue = [], update = [] } = allChanges

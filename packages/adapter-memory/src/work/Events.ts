@@ -1,60 +1,93 @@
-/** The events of a commit, with their deliveries, and the deliveries that it abandons. */
+/** The events of a commit, and the deliveries that it adds and abandons. */
 import * as Changes from "@messaging-crm/core/Changes"
 import type { SubscribedEvent } from "@messaging-crm/core/Commit"
-import type { OrganizationId } from "@messaging-crm/core/Ids"
+import type { EventId, OrganizationId } from "@messaging-crm/core/Ids"
 import { fullBodyOf, type RaisedEvent } from "@messaging-crm/core/RaisedEvents"
-import { DeliveryState, newDelivery, WebhookDeliveryRows } from "@messaging-crm/core/WebhookDeliveries"
+import {
+  DeliveryState,
+  newDelivery,
+  type WebhookDelivery,
+  WebhookDeliveryRows
+} from "@messaging-crm/core/WebhookDeliveries"
 import { WebhookRows } from "@messaging-crm/core/Webhooks"
+import { DateTime, Option } from "effect"
 import { newest } from "../world/Order.ts"
 import * as Table from "../world/Table.ts"
 import { EventRows, withoutResource } from "./PrivateTables.ts"
 
-/** Returns the active webhooks that subscribe to an event and that the commit does not disable. */
-const subscribersOf = (
-  tables: Table.Tables,
-  owner: OrganizationId,
-  { abandon = [] }: Changes.Changes,
-  event: RaisedEvent
-) =>
-  Table.all(tables, WebhookRows, owner).filter(({ event_types, id, status }) =>
-    status === "active" && event_types.some((type) => type === event.type) &&
-    !abandon.some(({ webhook_id }) => webhook_id === id)
+/** Returns the active webhooks that subscribe to an event. */
+const subscribersOf = (tables: Table.Tables, owner: OrganizationId, event: Pick<RaisedEvent, "type">) =>
+  Table.all(tables, WebhookRows, owner).filter(({ event_types, status }) =>
+    status === "active" && event_types.some((type) => type === event.type)
   )
 
-/** Returns the events of a commit that have deliveries. */
+/** Returns the deliveries of an event that do not exist yet. */
+const newDeliveries =
+  (tables: Table.Tables, owner: OrganizationId) =>
+  ({ event_id }: { readonly event_id: EventId }): ReadonlyArray<WebhookDelivery> =>
+    Option.match(Table.get(tables, EventRows, owner, event_id), {
+      onNone: () => [],
+      onSome: (event) =>
+        subscribersOf(tables, owner, event)
+          .filter(({ created_at }) => DateTime.isLessThanOrEqualTo(created_at, event.created_at))
+          .map(({ id }) => newDelivery(event, id))
+          .filter(({ id }) => !Table.has(tables, WebhookDeliveryRows, owner, id))
+    })
+
+/** Returns the events of a commit to which webhooks subscribe, and those that it adds deliveries of. */
 export const subscribedEvents = (
   tables: Table.Tables,
   owner: OrganizationId,
-  changes: Changes.Changes
-): ReadonlyArray<SubscribedEvent> =>
-  (changes.raise ?? []).flatMap((event) => {
-    const webhooks = subscribersOf(tables, owner, changes, event)
+  { expand = [], raise = [] }: Changes.Changes
+): ReadonlyArray<SubscribedEvent> => [
+  ...raise.flatMap((event) => {
+    const webhooks = subscribersOf(tables, owner, event)
     const is_full = event.resource !== null && webhooks.some(({ include_resource }) => include_resource)
-    return webhooks.length === 0 ? [] : [{ id: event.id, deliveries: webhooks.length, is_full }]
+    return webhooks.length === 0 ? [] : [{ id: event.id, deliveries: 0, is_full }]
+  }),
+  ...expand.flatMap((event) => {
+    const deliveries = newDeliveries(tables, owner)(event).length
+    return deliveries === 0 ? [] : [{ id: event.event_id, deliveries, is_full: false }]
   })
+]
 
-/** Returns the inserts of an event, and of a delivery with its work for each webhook that gets it. */
-export const eventInserts =
-  (tables: Table.Tables, owner: OrganizationId, changes: Changes.Changes) => (raised: RaisedEvent): Changes.Changes => {
-    const { resource, ...event } = raised
-    const webhooks = subscribersOf(tables, owner, changes, raised)
-    const isFull = webhooks.some(({ include_resource }) => include_resource)
-    return Changes.all(
-      EventRows.insert({
-        ...event,
-        ...(isFull && resource !== null
-          ? { full_body: fullBodyOf(raised), contact_id: resource.contact_id, message_id: resource.message_id }
-          : withoutResource)
-      }),
-      ...webhooks.map((webhook) => {
-        const delivery = newDelivery(event, webhook.id)
-        return Changes.all(
-          WebhookDeliveryRows.insert(delivery),
-          Changes.enqueue({ kind: "webhook_delivery", lane: webhook.id, ref: delivery.id, due_at: delivery.created_at })
-        )
-      })
+/** Returns the inserts of an event, and of the work that expands it. */
+export const eventInserts = (tables: Table.Tables, owner: OrganizationId) => (raised: RaisedEvent): Changes.Changes => {
+  const { resource, ...event } = raised
+  const webhooks = subscribersOf(tables, owner, raised)
+  const isFull = webhooks.some(({ include_resource }) => include_resource)
+  return Changes.all(
+    EventRows.insert({
+      ...event,
+      ...(isFull && resource !== null
+        ? { full_body: fullBodyOf(raised), contact_id: resource.contact_id, message_id: resource.message_id }
+        : withoutResource)
+    }),
+    webhooks.length === 0
+      ? Changes.none
+      : Changes.enqueue({ kind: "webhook_event", lane: owner, ref: event.id, due_at: event.created_at })
+  )
+}
+
+/** Returns the inserts of the deliveries of events, and of their work. */
+export const deliveryInserts = (
+  tables: Table.Tables,
+  owner: OrganizationId,
+  { expand = [] }: Changes.Changes
+): Changes.Changes =>
+  Changes.all(
+    ...expand.flatMap(newDeliveries(tables, owner)).map((delivery) =>
+      Changes.all(
+        WebhookDeliveryRows.insert(delivery),
+        Changes.enqueue({
+          kind: "webhook_delivery",
+          lane: delivery.webhook_id,
+          ref: delivery.id,
+          due_at: delivery.created_at
+        })
+      )
     )
-  }
+  )
 
 /** Returns the updates that fail the pending deliveries of webhooks, except those that the same commit updates. */
 export const abandonUpdates = (

@@ -39,9 +39,10 @@ const commitTogether = (
   Effect.try(() => statementOf(requests, shared_lock_timeout)).pipe(
     Effect.flatMap((statement) => runStatement(client, statement)),
     Effect.map((subscribed) =>
-      requests.map(({ changes: { raise = [] } }): Outcome =>
-        Exit.succeed(subscribed.filter(({ id }) => raise.some((event) => event.id === id)))
-      )
+      requests.map(({ changes: { expand = [], raise = [] } }): Outcome => {
+        const ids = new Set([...raise.map(({ id }) => id), ...expand.map(({ event_id }) => event_id)])
+        return Exit.succeed(subscribed.filter(({ id }) => ids.has(id)))
+      })
     ),
     Effect.catch((error) =>
       // The outcome of all is unknown. What follows depends on whether a commit has an idempotency key.

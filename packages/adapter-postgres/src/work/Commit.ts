@@ -26,16 +26,12 @@ import { codeOf } from "../database/Client/Server.ts"
 import { commitClient } from "../database/CommitConnections.ts"
 import type { CommitRequest } from "./Commit/Part.ts"
 import { statementOf } from "./Commit/Statement.ts"
-import * as Subscriptions from "./Commit/Subscriptions.ts"
 
 /** Why a commit was not applied, or may not have been. */
 export type Rejection = Conflict | KeyUsed | LeaseLost | Unconfirmed
 
 /** The SQLSTATE of `commit_requires.sql` if the lease of the claimed item has ended. */
 const lease_lost = "MC001"
-
-/** The SQLSTATE of `commit_requires_no_subscriber.sql` if a webhook subscribes to an event. */
-const has_subscriber = "MC002"
 
 /** Translates a failure of the statement. After a lost connection the outcome is unknown. */
 export const rejected = (error: SqlError.SqlError, hasKey: boolean): Effect.Effect<never, Rejection> => {
@@ -57,29 +53,24 @@ export const rejected = (error: SqlError.SqlError, hasKey: boolean): Effect.Effe
 /** Commits the changes of one operation. */
 type CommitOne = (request: CommitRequest) => Effect.Effect<ReadonlyArray<SubscribedEvent>, Rejection>
 
-/** The row that the statement returns, with `subscribed` if its commits raise events. */
+/** The row that the statement returns, with `subscribed` if its commits raise or expand events. */
 interface Returned {
   readonly subscribed?: ReadonlyArray<SubscribedEvent>
 }
 
-/** Runs the statement, and returns the events that are stored with deliveries. */
+/** Runs the statement, and returns the subscribed events. */
 export const runStatement = (
   client: SqlClient.SqlClient,
   { parameters, text }: ReturnType<typeof statementOf>
 ): Effect.Effect<ReadonlyArray<SubscribedEvent>, SqlError.SqlError> =>
   Effect.map(client.unsafe<Returned>(text, parameters), ([row]) => row?.subscribed ?? [])
 
-/** Returns the commit of one operation on a client. It runs a second statement, with deliveries, if the first finds that a webhook subscribes. */
-const commitOn = (client: SqlClient.SqlClient, subscriptions: Subscriptions.Subscriptions): CommitOne => (request) => {
-  const { changes, organization_id } = request
-  const attempt = (tried: CommitRequest) => Effect.suspend(() => runStatement(client, statementOf([tried], null)))
-  const reject = (error: SqlError.SqlError) => rejected(error, changes.response !== undefined)
-  return Effect.catch(attempt(request), (error) => {
-    if (codeOf(error) !== has_subscriber) return reject(error)
-    subscriptions.add(organization_id, changes)
-    return Effect.catch(attempt({ ...request, isSubscribed: true }), reject)
-  })
-}
+/** Returns the commit of one operation on a client. */
+const commitOn = (client: SqlClient.SqlClient): CommitOne => (request) =>
+  Effect.catch(
+    Effect.suspend(() => runStatement(client, statementOf([request], null))),
+    (error) => rejected(error, request.changes.response !== undefined)
+  )
 
 /**
  * Makes `Commit` from a function that wraps the commit of one operation. Commits use `CommitConnections` if they are
@@ -89,24 +80,19 @@ export const makeWith = (wrap: (commitOne: CommitOne, client: SqlClient.SqlClien
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
     const client = yield* commitClient
-    const subscriptions = Subscriptions.make()
-    const commit = wrap(commitOn(client, subscriptions), client)
-    const commitInside = commitOn(sql, subscriptions)
+    const commit = wrap(commitOn(client), client)
+    const commitInside = commitOn(sql)
 
     return Commit.of({
       commit: Effect.fnUntraced(function*(organization_id, changes) {
         if (isNone(changes)) return []
-        const hasWork = changes.enqueue !== undefined || changes.raise !== undefined
+        const hasWork = [changes.enqueue, changes.raise, changes.expand].some((work) => work !== undefined)
         const trace = hasWork ? yield* Traces.current : null
         const outer = yield* Effect.serviceOption(sql.transactionService)
         return yield* Option.isSome(outer)
           // A failed statement would end the caller's transaction.
-          ? Effect.catchTag(
-            commitInside({ organization_id, changes, isSubscribed: true, trace }),
-            "Conflict",
-            Effect.die
-          )
-          : commit({ organization_id, changes, isSubscribed: subscriptions.includes(organization_id, changes), trace })
+          ? Effect.catchTag(commitInside({ organization_id, changes, trace }), "Conflict", Effect.die)
+          : commit({ organization_id, changes, trace })
       })
     })
   })

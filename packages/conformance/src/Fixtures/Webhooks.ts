@@ -57,7 +57,7 @@ export const storedEvent = (event: RaisedEvent, isAsked = false): StoredEvent =>
   full_body: isAsked ? fullBodyOf(event) : null
 })
 
-/** The delivery to a webhook that the commit of an event makes. */
+/** The delivery to a webhook that the expansion of an event adds. */
 export const deliveryOf = (
   { created_at, id: event_id }: RaisedEvent,
   { id: webhook_id }: Pick<WebhookColumns, "id">,
@@ -90,6 +90,7 @@ export const raisedDelivery = Effect.fnUntraced(function*(
 ) {
   const row = yield* newEvent({ created_at: afterNoon(millis) })
   yield* mustCommit(organization_id, Changes.raise(row))
+  yield* mustCommit(organization_id, Changes.expand(row.id))
   return deliveryOf(row, to)
 })
 

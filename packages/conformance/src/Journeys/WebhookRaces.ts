@@ -29,7 +29,7 @@ const subscribe = Effect.fnUntraced(function*(count: number) {
   const { as, id, organization_id, posted, respond } = yield* subscribed
   const raise = (count: number) =>
     Effect.flatMap(changesRaising(count), (changes) => Fixtures.mustCommit(organization_id, ...changes))
-  if (count > 0) yield* raise(count)
+  if (count > 0) yield* Effect.andThen(raise(count), Fixtures.expandEvents)
   return {
     organization_id,
     id,

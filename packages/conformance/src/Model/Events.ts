@@ -5,16 +5,20 @@ import { DateTime } from "effect"
 import { ok, type Outcome, rejected, showWebhook } from "./Results.ts"
 import type { Contact, Event, Organization, Post, Webhook } from "./State.ts"
 
-/** Raises an event, which is kept, with a delivery for each active webhook that subscribes to it. */
-export const raise = (organization: Organization, type: EventType, data: Event["data"]) => {
-  const webhooks = organization.webhooks.filter((webhook) =>
-    webhook.disabled_at === null && webhook.event_types.includes(type)
+/** Returns the active webhooks that subscribe to a type of event. */
+const subscribersOf = (organization: Organization, type: Event["type"]) =>
+  organization.webhooks.filter(({ disabled_at, event_types }) =>
+    disabled_at === null && event_types.some((subscribed) => subscribed === type)
   )
+
+/** Raises an event, which is kept. A worker adds its deliveries if an active webhook subscribes to it. */
+export const raise = (organization: Organization, type: EventType, data: Event["data"]) => {
+  const webhooks = subscribersOf(organization, type)
   const isAsked = webhooks.some(({ include_resource }) => include_resource)
   const has_resource = isAsked && /^(contact|conversation|message)\./.test(type)
   const event: Event = { type, data, created_at: organization.now, has_resource }
   organization.events.push(event)
-  for (const webhook of webhooks) webhook.pending.push(event)
+  if (webhooks.length > 0) organization.unexpanded.push(event)
 }
 
 /** Removes the resources of events about a person. */
@@ -119,8 +123,19 @@ export const replayWebhook = (
   return ok({ id: organization.newName(), webhook_id: webhook.id, since, created_at: organization.now })
 }
 
-/** Attempts every pending delivery, and runs the replays. */
+/** Adds the deliveries of events to the webhooks that subscribe to them by now, except those that were created after them. */
+const expand = (organization: Organization) => {
+  for (const event of organization.unexpanded) {
+    for (const { created_at, pending } of subscribersOf(organization, event.type)) {
+      if (DateTime.isLessThanOrEqualTo(created_at, event.created_at)) pending.push(event)
+    }
+  }
+  organization.unexpanded = []
+}
+
+/** Adds the deliveries of events, attempts every pending delivery, and runs the replays. */
 export const post = (organization: Organization) => {
+  expand(organization)
   for (const webhook of organization.webhooks) {
     const { disabled_at, event_types, include_resource, pending, posted, replay, replayed } = webhook
     const postOf = ({ data, has_resource, type }: Event): Post => ({

@@ -154,5 +154,7 @@ export interface Organization {
   readonly webhooks: Array<Webhook>
   /** Every event that was raised. */
   readonly events: Array<Event>
+  /** The events to which a webhook subscribed, and whose deliveries a worker has not added. */
+  unexpanded: Array<Event>
   behavior: "accepts" | "rejects" | "is busy" | "is unresponsive"
 }

@@ -35,7 +35,7 @@ const purges = (it: It) => {
     Effect.gen(function*() {
       const store = yield* Fixtures.withoutEvents(afterNoon(0))
       const ours = yield* Fixtures.organization
-      const to = yield* Fixtures.webhook(ours)
+      const to = yield* Fixtures.webhook(ours, { created_at: afterNoon(-3) })
       yield* Effect.forEach([-3, -2, -1], (millis) => Fixtures.raisedDelivery(ours, to, millis))
       const young = yield* Fixtures.raisedDelivery(ours, to, 0)
       assert.strictEqual(yield* store.purge(afterNoon(0), 2), 2)

@@ -11,6 +11,7 @@ import { Tags } from "@messaging-crm/core/Tags"
 import { WebhookDeliveries, type WebhookDelivery } from "@messaging-crm/core/WebhookDeliveries"
 import { Webhooks } from "@messaging-crm/core/Webhooks"
 import { Effect, Option } from "effect"
+import * as Fixtures from "../Fixtures.ts"
 import { contactResult, conversationResult } from "./Operations.ts"
 import type { RaceScene } from "./RaceScene.ts"
 
@@ -45,6 +46,7 @@ const shownDelivery = (
 
 /** Returns everything that callers can see of the scene, without IDs and times. */
 export const observe = Effect.fnUntraced(function*(scene: RaceScene, results: ReadonlyArray<unknown>) {
+  yield* Fixtures.expandEvents
   const { channel, organization_id, webhook } = scene
   const every = { cursor: null, page_size: 100 }
   const contacts = yield* Contacts.use(({ list }) => list(every))

@@ -93,6 +93,7 @@ const reportsOn = (channel_id: ChannelId, now: DateTime.Utc) => {
 const claimDue = Effect.fnUntraced(function*(hours = 0, kinds: ReadonlyArray<WorkKind> = WorkKind.literals) {
   const queue = yield* WorkQueue
   const ids = yield* Ids
+  yield* Fixtures.expandEvents
   const now = DateTime.add(yield* DateTime.now, { hours })
   const lease_until = DateTime.add(now, { days: 1 })
   const claimed = yield* Effect.forEach(

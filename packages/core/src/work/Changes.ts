@@ -12,7 +12,7 @@
  * )
  * ```
  */
-import type { ContactId, ConversationId, WebhookId } from "../kernel/Ids.ts"
+import type { ContactId, ConversationId, EventId, WebhookId } from "../kernel/Ids.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
 import type { AuditRecord } from "./Audit.ts"
 import type { RaisedEvent } from "./RaisedEvents.ts"
@@ -128,6 +128,8 @@ export interface Changes {
   readonly aliases?: ReadonlyArray<Alias>
   readonly touch?: Activity
   readonly raise?: ReadonlyArray<RaisedEvent>
+  /** Stored events that get a delivery, with its work, for each webhook that subscribes to them. */
+  readonly expand?: ReadonlyArray<{ readonly event_id: EventId }>
   readonly enqueue?: ReadonlyArray<Enqueued>
   readonly throttle?: ReadonlyArray<Throttle>
   /** Webhooks whose pending deliveries fail with `webhook_disabled`: of each, the newest `limit`. */
@@ -181,6 +183,7 @@ export const all = (...parts: ReadonlyArray<Changes>): Changes => {
 export const aliases = (...names: ReadonlyArray<Alias>): Changes => names.length === 0 ? none : { aliases: names }
 export const touch = (activity: Activity): Changes => ({ touch: activity })
 export const raise = (event: RaisedEvent): Changes => ({ raise: [event] })
+export const expand = (event_id: EventId): Changes => ({ expand: [{ event_id }] })
 export const enqueue = (work: Enqueued): Changes => ({ enqueue: [work] })
 export const throttle = (lane: Throttle): Changes => ({ throttle: [lane] })
 export const settle = (settlement: Settlement): Changes => ({ settle: settlement })

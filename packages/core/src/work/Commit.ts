@@ -21,11 +21,12 @@ export class LeaseLost extends Data.TaggedError("LeaseLost") {}
  */
 export class Unconfirmed extends Data.TaggedError("Unconfirmed") {}
 
-/** An event that a commit stored with deliveries. */
+/** An event to which webhooks subscribe, and what a commit stored of it. */
 export interface SubscribedEvent {
   readonly id: EventId
+  /** How many deliveries the commit added. */
   readonly deliveries: number
-  /** Whether it is stored with its resource. */
+  /** Whether the commit stored its resource. */
   readonly is_full: boolean
 }
 
@@ -53,10 +54,12 @@ export type CommitFailure = Conflict | KeyUsed | LeaseLost | Unconfirmed
  *   `last_inbound_at`, never backwards. It sets the preview unless a later
  *   activity has set it. An update may set the preview and remove `last_inbound_at`,
  *   but moves none of these times backwards.
- * - An event is stored with one pending delivery for each active webhook of the
- *   organization that subscribes to it, whose ID is `deliveryIdOf`. Each is due at
- *   the event's time and has work in its webhook's lane. The event's resource is
- *   stored if one of them asks for it. The commit returns the events that have deliveries.
+ * - An event is stored with one `webhook_event` item, due at the event's time, if an active webhook of
+ *   the organization subscribes to it. Its resource is stored if one of them asks for it.
+ * - Expanding an event adds a pending delivery for each active webhook that subscribes to it and was not created after it.
+ *   The delivery's ID is `deliveryIdOf`. It is due at the event's time, and has work in its webhook's lane.
+ *   A delivery that exists stays as it is, and an event that does not exist adds nothing.
+ * - The commit returns the subscribed events that it stores, and the expanded ones that get deliveries.
  * - Work is inserted unless an item of its kind exists for its `ref`. It carries
  *   the trace that the commit runs in. In a fifo lane, if a commit begins after
  *   another one has returned, its work is queued after that commit's work.

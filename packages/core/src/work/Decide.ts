@@ -50,9 +50,10 @@ const withoutRecords = <A>({ result }: Changes.Decision<A>) =>
   Effect.succeed({ returned: result, records: Changes.none })
 
 /** Returns the kinds of work that the changes make available to workers. */
-const kindsOf = ({ enqueue = [], raise = [], throttle = [] }: Changes.Changes): ReadonlySet<WorkKind> => {
+const kindsOf = ({ enqueue = [], expand = [], raise = [], throttle = [] }: Changes.Changes): ReadonlySet<WorkKind> => {
   const kinds = new Set([...enqueue, ...throttle].map(({ kind }) => kind))
-  return raise.length === 0 ? kinds : kinds.add("webhook_delivery")
+  if (raise.length > 0) kinds.add("webhook_event")
+  return expand.length === 0 ? kinds : kinds.add("webhook_delivery")
 }
 
 // ---------------------------------------------------------- operations

@@ -1,4 +1,4 @@
-/** Raised events: what a commit stores of an event, with a delivery for each webhook that subscribes to it. */
+/** Raised events: what a commit stores of an event. A worker then adds its deliveries. */
 import { Duration } from "effect"
 import type { ContactId, EventId, MessageId, WebhookDeliveryId, WebhookId } from "../kernel/Ids.ts"
 import { type Timestamp, withTextTimes } from "../kernel/Timestamps.ts"
@@ -14,7 +14,7 @@ export interface EventResource {
   readonly message_id: MessageId | null
 }
 
-/** An event with its exact bytes. It is stored with a delivery for each active webhook that subscribes to it. */
+/** An event with its exact bytes. If an active webhook subscribes to it, it is stored with work that adds its deliveries. */
 export interface RaisedEvent {
   readonly id: EventId
   readonly type: string

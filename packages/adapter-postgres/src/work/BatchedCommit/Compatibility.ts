@@ -34,6 +34,7 @@ const shapes: { readonly [Part in Exclude<keyof Changes, "abandon">]-?: (changes
       .map(({ rows, table }) => `${table.name} ${Object.keys(rows[0] ?? {}).join()}`).join(),
   aliases: ({ aliases }) => hasAny(aliases),
   raise: ({ raise }) => hasAny(raise),
+  expand: ({ expand }) => hasAny(expand),
   enqueue: ({ enqueue }) => hasAny(enqueue),
   throttle: ({ throttle = [] }) => Lanes.shapeOf(throttle)
 }
@@ -44,9 +45,9 @@ const shapesInOrder = Object.values(shapes)
  * Returns the shape of some changes. Commits of one shape can share a statement,
  * whose text does not depend on their number. Null for changes that cannot share one.
  */
-export const shapeOf = ({ changes, isSubscribed }: Pick<CommitRequest, "changes" | "isSubscribed">): string | null => {
+export const shapeOf = ({ changes }: Pick<CommitRequest, "changes">): string | null => {
   const { abandon = [] } = changes
-  return abandon.length > 0 ? null : [isSubscribed, ...shapesInOrder.map((shape) => shape(changes))].join("|")
+  return abandon.length > 0 ? null : shapesInOrder.map((shape) => shape(changes)).join("|")
 }
 
 /** Returns about how many rows changes write: how much of its organization's turn a commit takes. */

@@ -1,8 +1,8 @@
-/** Events and their deliveries to webhooks, and the failed deliveries of disabled webhooks. */
-import type { Changes } from "@messaging-crm/core/Changes"
+/** Events, their deliveries to webhooks, and the failed deliveries of disabled webhooks. */
+import type { EventId } from "@messaging-crm/core/Ids"
 import { fullBodyOf, type RaisedEvent } from "@messaging-crm/core/RaisedEvents"
 import { WebhookDeliveryRows } from "@messaging-crm/core/WebhookDeliveries"
-import { type CommitRequest, isAmong, type Owned, type Part, type Traced, type Values } from "./Part.ts"
+import type { CommitRequest, Owned, Part, Traced, Values } from "./Part.ts"
 
 /** Fails the newest pending deliveries of disabled webhooks, up to a limit for each. */
 export const abandonDeliveries = ({ json, parameter }: Values, { changes, organization_id }: CommitRequest): Part => {
@@ -36,51 +36,14 @@ export const abandonDeliveries = ({ json, parameter }: Values, { changes, organi
   }
 }
 
-const distinct = (values: ReadonlyArray<string>): ReadonlyArray<string> => Array.from(new Set(values))
-
-/** The stored events that have deliveries, as JSON. */
-export const subscribed = `(
-    SELECT coalesce(jsonb_agg(event), '[]')
-    FROM (
-      SELECT id, is_full, count(*)::integer AS deliveries
-      FROM events_inserted
-      JOIN deliveries_raised USING (id)
-      GROUP BY id, is_full
-    ) event
-  )`
-
 /** The condition that a `webhook` subscribes to an `event`. */
 const subscribes =
   "webhook.organization_id = event.organization_id AND webhook.status = 'active' AND event.type = ANY(webhook.event_types)"
 
-/** Inserts events that no webhook subscribes to. */
-export const insertUnsubscribedEvents = (
-  { json, parameter }: Values,
-  events: ReadonlyArray<Owned<RaisedEvent>>
-): Part => {
-  const stored = json(
-    events.map(({ body, created_at, id, organization_id, type }) => ({ organization_id, id, type, body, created_at }))
-  )
-  const organizations = parameter(distinct(events.map(({ organization_id }) => organization_id)))
-  return {
-    name: "events_inserted",
-    body: `
-    INSERT INTO webhook_events (organization_id, id, type, body, created_at)
-    SELECT *
-    FROM jsonb_to_recordset(${stored}) AS event (
-      organization_id uuid, id uuid, type text, body text, created_at timestamptz
-    )
-    RETURNING organization_id, type`,
-    requires: `NOT EXISTS (
-    SELECT FROM events_inserted event
-    JOIN webhooks webhook ON ${subscribes}
-    WHERE ${isAmong("webhook.organization_id", `${organizations}::uuid[]`)}
-  )`,
-    failure: "subscribed"
-  }
-}
-
-/** Gathers events, each with the bytes and the IDs that are stored if a webhook asks for its resource. */
+/**
+ * Gathers events, each with the bytes and the IDs that are stored if a webhook asks for its resource. `asks` is whether one
+ * does, and null if no webhook subscribes.
+ */
 const raiseEvents = ({ json }: Values, events: ReadonlyArray<Owned<RaisedEvent> & Traced>): Part => {
   const raised = json(events.map(({ resource, ...event }) => ({
     ...event,
@@ -91,26 +54,15 @@ const raiseEvents = ({ json }: Values, events: ReadonlyArray<Owned<RaisedEvent> 
   return {
     name: "events_raised",
     body: `
-    SELECT *
+    SELECT *, (
+      SELECT webhook.include_resource FROM webhooks webhook
+      WHERE ${subscribes}
+      ORDER BY webhook.include_resource DESC
+      LIMIT 1
+    ) AS asks
     FROM jsonb_to_recordset(${raised}) AS event (
       organization_id uuid, id uuid, type text, body text, created_at timestamptz, resource jsonb, trace text
     )`
-  }
-}
-
-/** Finds the webhooks that the events are delivered to, except those that the same commit disables. */
-const raiseDeliveries = ({ parameter }: Values, disabled: NonNullable<Changes["abandon"]>): Part => {
-  const except = disabled.length === 0
-    ? ""
-    : `
-    WHERE webhook.id <> ALL(${parameter(disabled.map(({ webhook_id }) => webhook_id))}::uuid[])`
-  return {
-    name: "deliveries_raised",
-    body: `
-    SELECT event.organization_id, event.id, event.type, event.created_at, event.trace,
-      webhook.id AS webhook_id, webhook.include_resource, webhook_delivery_id(event.id, webhook.id) AS delivery_id
-    FROM events_raised event
-    JOIN webhooks webhook ON ${subscribes}${except}`
   }
 }
 
@@ -120,12 +72,31 @@ const events_inserted: Part = {
     INSERT INTO webhook_events (organization_id, id, type, body, created_at, full_body, contact_id, message_id)
     SELECT organization_id, id, type, body, created_at,
       stored ->> 'body', (stored ->> 'contact_id')::uuid, (stored ->> 'message_id')::uuid
-    FROM (
-      SELECT *, CASE WHEN id = ANY(ARRAY(SELECT id FROM deliveries_raised WHERE include_resource)) THEN resource END AS stored
-      FROM events_raised
-    ) event
+    FROM (SELECT *, CASE WHEN asks THEN nullif(resource, 'null') END AS stored FROM events_raised) event
     RETURNING id, full_body IS NOT NULL AS is_full`
 }
+
+/** Inserts events. */
+export const insertEvents = (
+  values: Values,
+  events: ReadonlyArray<Owned<RaisedEvent> & Traced>
+): ReadonlyArray<Part> => [raiseEvents(values, events), events_inserted]
+
+/** The work that expands the raised events. */
+export const raised_work = `
+      SELECT organization_id, 'webhook_event' AS kind, organization_id AS lane, id AS ref, created_at AS due_at, trace
+      FROM events_raised
+      WHERE asks IS NOT NULL`
+
+/** Inserts the deliveries of stored events that do not exist yet. */
+export const expandEvents = (
+  { json }: Values,
+  events: ReadonlyArray<Owned<{ readonly event_id: EventId }> & Traced>
+): ReadonlyArray<Part> => [{
+  name: "events_expanded",
+  body: `
+    SELECT * FROM jsonb_to_recordset(${json(events)}) AS event (organization_id uuid, event_id uuid, trace text)`
+}, deliveries_inserted]
 
 const deliveries_inserted: Part = {
   name: "deliveries_inserted",
@@ -133,20 +104,36 @@ const deliveries_inserted: Part = {
     INSERT INTO webhook_deliveries (
       organization_id, id, webhook_id, event_id, event_type, status, attempt_count, next_attempt_at, created_at
     )
-    SELECT organization_id, delivery_id, webhook_id, id, type, 'pending', 0, created_at, created_at
-    FROM deliveries_raised
-    ORDER BY webhook_id, created_at, id
-    RETURNING 1`
+    SELECT event.organization_id, webhook_delivery_id(event.id, webhook.id), webhook.id, event.id, event.type,
+      'pending', 0, event.created_at, event.created_at
+    FROM events_expanded expanded
+    JOIN webhook_events event ON event.organization_id = expanded.organization_id AND event.id = expanded.event_id
+    JOIN webhooks webhook ON ${subscribes} AND webhook.created_at <= event.created_at
+    ORDER BY webhook.id, event.created_at, event.id
+    ON CONFLICT (organization_id, id) DO NOTHING
+    RETURNING organization_id, id, webhook_id, event_id, created_at`
 }
 
-/** Inserts events and their deliveries. */
-export const insertEvents = (
-  values: Values,
-  events: ReadonlyArray<Owned<RaisedEvent> & Traced>,
-  disabled: NonNullable<Changes["abandon"]>
-): ReadonlyArray<Part> => [
-  raiseEvents(values, events),
-  raiseDeliveries(values, disabled),
-  events_inserted,
-  deliveries_inserted
-]
+/** The work of the inserted deliveries. */
+export const expanded_work = `
+      SELECT organization_id, 'webhook_delivery' AS kind, webhook_id AS lane, id AS ref, created_at AS due_at, trace
+      FROM deliveries_inserted
+      JOIN events_expanded USING (organization_id, event_id)`
+
+/** The raised events to which webhooks subscribe, as JSON. */
+export const raised_events = `(
+    SELECT coalesce(jsonb_agg(jsonb_build_object('id', id, 'deliveries', 0, 'is_full', is_full)), '[]')
+    FROM events_inserted
+    JOIN events_raised USING (id)
+    WHERE asks IS NOT NULL
+  )`
+
+/** The expanded events with new deliveries, as JSON. */
+export const expanded_events = `(
+    SELECT coalesce(jsonb_agg(event), '[]')
+    FROM (
+      SELECT event_id AS id, count(*)::integer AS deliveries, false AS is_full
+      FROM deliveries_inserted
+      GROUP BY event_id
+    ) event
+  )`

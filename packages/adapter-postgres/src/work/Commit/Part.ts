@@ -12,7 +12,7 @@ export interface Part {
   /** The condition that the main query checks instead of the number of rows. It reads the part, so that PostgreSQL runs it. */
   readonly requires?: string
   /** The meaning of a failure; a conflict if absent. */
-  readonly failure?: "lease lost" | "subscribed"
+  readonly failure?: "lease lost"
 }
 
 /** Adds parameters to the statement. Both functions return the SQL text of the parameter. */
@@ -26,8 +26,6 @@ export interface Values {
 export interface CommitRequest {
   readonly organization_id: OrganizationId
   readonly changes: Changes
-  /** Whether a webhook might subscribe to the events. Otherwise the statement requires that none does, and costs a third less. */
-  readonly isSubscribed: boolean
   /** The trace that the commit runs in. */
   readonly trace: string | null
 }

@@ -84,6 +84,7 @@ const merged = (requests: CommitRequests) => {
     ),
     aliases: each(({ aliases }) => aliases),
     raise: each(({ raise }) => raise),
+    expand: each(({ expand }) => expand),
     enqueue: each(({ enqueue }) => enqueue),
     throttle: each(({ throttle }) => throttle),
     touch: one(({ touch }) => touch),
@@ -130,7 +131,10 @@ const partsOf = (values: Values, requests: CommitRequests): ReadonlyArray<Part> 
   const { settle } = first.changes
   const ifAny = <A>(rows: ReadonlyArray<A>, part: (values: Values, rows: ReadonlyArray<A>) => Part) =>
     rows.length === 0 ? [] : [part(values, rows)]
-  const raises = all.raise.length > 0 && first.isSubscribed
+  const work = [
+    ...(all.raise.length === 0 ? [] : [Events.raised_work]),
+    ...(all.expand.length === 0 ? [] : [Events.expanded_work])
+  ]
   return [
     ...ifAny(all.response, recordResponses),
     ...(settle === undefined ? [] : [Work.settleItems(values, settle, all.settle)]),
@@ -139,11 +143,10 @@ const partsOf = (values: Values, requests: CommitRequests): ReadonlyArray<Part> 
     ...insertingParts(values, all),
     ...ifAny(all.aliases, Contacts.insertAliases),
     ...(all.abandon.length === 0 ? [] : [Events.abandonDeliveries(values, first)]),
-    ...(raises
-      ? Events.insertEvents(values, all.raise, all.abandon)
-      : ifAny(all.raise, Events.insertUnsubscribedEvents)),
-    ...Work.enqueueItems(values, all.enqueue, raises),
-    ...Lanes.changeLanes(values, { ...all, hasWork: all.enqueue.length > 0 || raises }),
+    ...(all.raise.length === 0 ? [] : Events.insertEvents(values, all.raise)),
+    ...(all.expand.length === 0 ? [] : Events.expandEvents(values, all.expand)),
+    ...Work.enqueueItems(values, all.enqueue, work),
+    ...Lanes.changeLanes(values, { ...all, hasWork: all.enqueue.length > 0 || work.length > 0 }),
     ...ifAny(all.audit, insertAuditRecords)
   ]
 }
@@ -169,10 +172,11 @@ export const statementOf = (requests: CommitRequests, lock_timeout: string | nul
     ["true", ...parts.filter((part) => part.failure === failure).map((part) => conditionOf(values, part))].join(
       "\n    AND "
     )
-  const [{ changes: { raise = [] }, isSubscribed }] = requests
-  const raised = isSubscribed
-    ? `${Events.subscribed} AS subscribed`
-    : `commit_requires_no_subscriber(${all("subscribed")})`
+  const [{ changes: { expand = [], raise = [] } }] = requests
+  const subscribed = [
+    ...(raise.length === 0 ? [] : [Events.raised_events]),
+    ...(expand.length === 0 ? [] : [Events.expanded_events])
+  ]
   return {
     parameters,
     text: `WITH ${parts.map(({ body, name }) => `${name} AS (${body}\n)`).join(",\n\n")}
@@ -181,7 +185,7 @@ SELECT
   commit_requires(
     ${all("lease lost")},
     ${all(undefined)}
-  )${raise.length === 0 ? "" : `,\n  ${raised}`}
+  )${subscribed.length === 0 ? "" : `,\n  ${subscribed.join(" || ")} AS subscribed`}
 WHERE set_config('lock_timeout', coalesce($1, current_setting('lock_timeout')), true) IS NOT NULL`
   }
 }

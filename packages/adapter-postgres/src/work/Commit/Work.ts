@@ -57,25 +57,18 @@ const insertItems = (source: string): Part => ({
     RETURNING organization_id, lane_name, due_at`
 })
 
-const raised_deliveries = `
-      SELECT organization_id, 'webhook_delivery' AS kind, webhook_id AS lane, delivery_id AS ref, created_at AS due_at, trace
-      FROM deliveries_raised`
-
 const enqueuedItems = ({ json }: Values, enqueue: ReadonlyArray<Owned<Enqueued> & Traced>): string => `
       SELECT *
       FROM jsonb_to_recordset(${json(enqueue)}) AS enqueued (
         organization_id uuid, kind text, lane uuid, ref uuid, due_at timestamptz, trace text
       )`
 
-/** Enqueues the work of the changes, and the deliveries of the raised events. */
+/** Enqueues the work of the changes, and what other parts of the statement select as work. */
 export const enqueueItems = (
   values: Values,
   enqueue: ReadonlyArray<Owned<Enqueued> & Traced>,
-  raises: boolean
+  selected: ReadonlyArray<string>
 ): ReadonlyArray<Part> => {
-  const sources = [
-    ...(enqueue.length === 0 ? [] : [enqueuedItems(values, enqueue)]),
-    ...(raises ? [raised_deliveries] : [])
-  ]
+  const sources = enqueue.length === 0 ? selected : [enqueuedItems(values, enqueue), ...selected]
   return sources.length === 0 ? [] : [insertItems(sources.join("\n      UNION ALL"))]
 }

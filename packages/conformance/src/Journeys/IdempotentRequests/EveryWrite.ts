@@ -51,6 +51,7 @@ const makeScene = Effect.gen(function*() {
   const disabled = yield* as(webhooks.create(subscription))
   yield* as(webhooks.disable(disabled.id))
   yield* as(contacts.update(open.contact.id, UpdateContact.make({ primary_email: email, company: "Brick" })))
+  yield* Fixtures.expandEvents
   const [delivery = assert.fail("There is no delivery.")] = yield* as(deliveries.list(active.id))
   const { id: assignee } = yield* Fixtures.member(organization_id)
   const work = Effect.provideService(Scene.work, Worker, yield* Worker)

@@ -104,6 +104,7 @@ const rowsOf = Effect.fnUntraced(function*(ours: OrganizationId) {
   const webhook = yield* Fixtures.webhook(ours)
   const event = yield* Fixtures.newEvent()
   yield* Fixtures.mustCommit(ours, Changes.raise(event))
+  yield* Fixtures.mustCommit(ours, Changes.expand(event.id))
   const state = Effect.gen(function*() {
     return [
       yield* contactOf(ours, thread),
@@ -143,6 +144,7 @@ export const isolation = (it: It) => {
       yield* Fixtures.mustCommit(theirs, TagRows.remove(tag), MediaRows.remove(file))
       yield* Fixtures.mustCommit(theirs, { abandon: [{ webhook_id: webhook.id, limit: 9 }] })
       yield* Fixtures.mustCommit(theirs, Changes.raise({ ...event, id: EventId.make(yield* Fixtures.uuid) }))
+      yield* Fixtures.mustCommit(theirs, Changes.expand(event.id))
       assert.deepStrictEqual(yield* state, before)
       const tagOfTheirs = yield* Fixtures.newTag("a")
       assert.strictEqual(

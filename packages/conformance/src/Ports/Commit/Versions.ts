@@ -18,7 +18,7 @@ import { activity, claim, contactOf, conversationOf, findRecord } from "./Commit
 /** Makes a commit with changes of every kind, at a version of its conversation, and the reads of their effects. */
 const everyKind = Effect.fnUntraced(function*(ours: OrganizationId) {
   const thread = yield* Fixtures.thread(ours)
-  const webhook = yield* Fixtures.webhook(ours)
+  yield* Fixtures.webhook(ours)
   const [row, tag] = [yield* Fixtures.newSend(thread), yield* Fixtures.newTag("vip")]
   const { identity_id } = thread
   const alias = `alias ${yield* Fixtures.uuid}`
@@ -41,7 +41,7 @@ const everyKind = Effect.fnUntraced(function*(ours: OrganizationId) {
       sends: Option.toArray(yield* SendStore.use((store) => store.find(ours, row.id))),
       tags: yield* Fixtures.tagNames(ours),
       named: yield* ContactStore.use((store) => store.identify(ours, "phone_messaging", [alias])),
-      deliveries: yield* Fixtures.deliveriesOf(ours, webhook),
+      events: yield* Fixtures.storedEvents(ours, "message.sent"),
       work: (yield* claim(ours)).map(({ kind }) => kind).toSorted(),
       records: Option.toArray(yield* findRecord(ours))
     }
@@ -74,8 +74,8 @@ export const wholeOrNothing = (it: It) => {
         last_activity_preview: "x"
       })
       assert.deepStrictEqual(applied.tags, ["vip"])
-      assert.deepStrictEqual(applied.work, ["send", "webhook_delivery"])
-      for (const part of ["sends", "named", "deliveries", "records"] as const) {
+      assert.deepStrictEqual(applied.work, ["send", "webhook_event"])
+      for (const part of ["sends", "named", "events", "records"] as const) {
         assert.deepStrictEqual([before[part].length, applied[part].length], [0, 1], part)
       }
     }))

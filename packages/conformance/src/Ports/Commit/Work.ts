@@ -47,17 +47,18 @@ const enqueuedItems = (it: It) => {
       assert.deepStrictEqual(yield* Fixtures.tagNames(ours), ["a"])
     }))
 
-  it.effect("keeps the trace that it runs in on the work of deliveries", () =>
+  it.effect("keeps the trace that it runs in on the work of events and of their deliveries", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
       yield* Fixtures.webhook(ours)
       const event = yield* Fixtures.newEvent()
       const trace = yield* Effect.gen(function*() {
         yield* Fixtures.mustCommit(ours, Changes.raise(event))
+        yield* Fixtures.mustCommit(ours, Changes.expand(event.id))
         return yield* Traces.current
       }).pipe(Effect.withSpan("Anything"))
       assert.match(trace ?? "", /^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/)
-      assert.deepStrictEqual((yield* claim(ours)).map((claimed) => claimed.trace), [trace])
+      assert.deepStrictEqual((yield* claim(ours)).map((claimed) => claimed.trace), [trace, trace])
     }))
 }
 
