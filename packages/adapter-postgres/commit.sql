@@ -69,38 +69,23 @@ sends_inserted AS (
 ),
 
 events_raised AS (
-    SELECT *
+    SELECT *, (
+      SELECT webhook.include_resource FROM webhooks webhook
+      WHERE webhook.organization_id = event.organization_id AND webhook.status = 'active' AND event.type = ANY(webhook.event_types)
+      ORDER BY webhook.include_resource DESC
+      LIMIT 1
+    ) AS asks
     FROM jsonb_to_recordset($9::jsonb) AS event (
       organization_id uuid, id uuid, type text, body text, created_at timestamptz, resource jsonb, trace text
     )
-),
-
-deliveries_raised AS (
-    SELECT event.organization_id, event.id, event.type, event.created_at, event.trace,
-      webhook.id AS webhook_id, webhook.include_resource, webhook_delivery_id(event.id, webhook.id) AS delivery_id
-    FROM events_raised event
-    JOIN webhooks webhook ON webhook.organization_id = event.organization_id AND webhook.status = 'active' AND event.type = ANY(webhook.event_types)
 ),
 
 events_inserted AS (
     INSERT INTO webhook_events (organization_id, id, type, body, created_at, full_body, contact_id, message_id)
     SELECT organization_id, id, type, body, created_at,
       stored ->> 'body', (stored ->> 'contact_id')::uuid, (stored ->> 'message_id')::uuid
-    FROM (
-      SELECT *, CASE WHEN id = ANY(ARRAY(SELECT id FROM deliveries_raised WHERE include_resource)) THEN resource END AS stored
-      FROM events_raised
-    ) event
+    FROM (SELECT *, CASE WHEN asks THEN nullif(resource, 'null') END AS stored FROM events_raised) event
     RETURNING id, full_body IS NOT NULL AS is_full
-),
-
-deliveries_inserted AS (
-    INSERT INTO webhook_deliveries (
-      organization_id, id, webhook_id, event_id, event_type, status, attempt_count, next_attempt_at, created_at
-    )
-    SELECT organization_id, delivery_id, webhook_id, id, type, 'pending', 0, created_at, created_at
-    FROM deliveries_raised
-    ORDER BY webhook_id, created_at, id
-    RETURNING 1
 ),
 
 work_inserted AS (
@@ -112,8 +97,9 @@ work_inserted AS (
         organization_id uuid, kind text, lane uuid, ref uuid, due_at timestamptz, trace text
       )
       UNION ALL
-      SELECT organization_id, 'webhook_delivery' AS kind, webhook_id AS lane, delivery_id AS ref, created_at AS due_at, trace
-      FROM deliveries_raised
+      SELECT organization_id, 'webhook_event' AS kind, organization_id AS lane, id AS ref, created_at AS due_at, trace
+      FROM events_raised
+      WHERE asks IS NOT NULL
     ) AS items
     ON CONFLICT (kind, ref) DO NOTHING
     RETURNING organization_id, lane_name, due_at
@@ -178,7 +164,7 @@ lanes_inserted AS (
     SELECT change.organization_id, change.name, kinds.cap, least(kinds.cap, change.allowed),
       kinds.fifo, coalesce(greatest(change.due_at, change.paused_until), '-infinity'), change.paused_until
     FROM lane_changes change
-    JOIN (VALUES ('send', 1, true), ('send_outcome', 1, true), ('webhook_delivery', 16, false), ('webhook_replay', 1, true)) AS kinds (kind, cap, fifo) ON kinds.kind = split_part(change.name, ':', 1)
+    JOIN (VALUES ('send', 1, true), ('send_outcome', 1, true), ('webhook_event', 16, false), ('webhook_delivery', 16, false), ('webhook_replay', 1, true)) AS kinds (kind, cap, fifo) ON kinds.kind = split_part(change.name, ':', 1)
     WHERE change.inserts AND (SELECT count(*) FROM lanes_written) >= 0
     ORDER BY change.name
     ON CONFLICT (name) DO NOTHING
@@ -206,9 +192,7 @@ SELECT
     AND (SELECT count(*) FROM conversations_inserted) = $17::integer
     AND (SELECT count(*) FROM sends_inserted) = $18::integer
     AND (SELECT count(*) FROM events_raised) >= 0
-    AND (SELECT count(*) FROM deliveries_raised) >= 0
     AND (SELECT count(*) FROM events_inserted) >= 0
-    AND (SELECT count(*) FROM deliveries_inserted) >= 0
     AND (SELECT count(*) FROM work_inserted) >= 0
     AND (SELECT count(*) FROM lane_changes) >= 0
     AND (SELECT count(*) FROM lanes_locked) >= 0
@@ -217,13 +201,10 @@ SELECT
     AND (SELECT count(*) FROM audited) = $19::integer
   ),
   (
-    SELECT coalesce(jsonb_agg(event), '[]')
-    FROM (
-      SELECT id, is_full, count(*)::integer AS deliveries
-      FROM events_inserted
-      JOIN deliveries_raised USING (id)
-      GROUP BY id, is_full
-    ) event
+    SELECT coalesce(jsonb_agg(jsonb_build_object('id', id, 'deliveries', 0, 'is_full', is_full)), '[]')
+    FROM events_inserted
+    JOIN events_raised USING (id)
+    WHERE asks IS NOT NULL
   ) AS subscribed
 WHERE set_config('lock_timeout', coalesce($1, current_setting('lock_timeout')), true) IS NOT NULL;
 

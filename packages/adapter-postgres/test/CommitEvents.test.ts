@@ -43,6 +43,7 @@ it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
       yield* update("b")
       const second = yield* subscribe(contacts.slice(4))
       yield* update("c")
+      yield* Fixtures.expandEvents
       assert.deepStrictEqual(titles(yield* bodies(first)), Array.replicate(["b", "c"], 4))
       assert.deepStrictEqual(titles(yield* bodies(second)), Array.replicate(["c"], 4))
       for (const { ours } of contacts) {

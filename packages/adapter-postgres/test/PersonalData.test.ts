@@ -17,7 +17,9 @@ const scene = Effect.gen(function*() {
   const { channel, contact_id } = yield* Fixtures.thread(ours)
   yield* Fixtures.webhook(ours, { include_resource: true })
   const body = JSON.stringify({ data: { contact_id } })
-  yield* Fixtures.mustCommit(ours, Changes.raise(yield* Fixtures.newEvent({ body })))
+  const event = yield* Fixtures.newEvent({ body })
+  yield* Fixtures.mustCommit(ours, Changes.raise(event))
+  yield* Fixtures.mustCommit(ours, Changes.expand(event.id))
   const { external_id } = yield* Fixtures.identity(ours, contact_id)
   yield* Fixtures.callback(channel.id, [external_id])
   return { ours, contact_id }

@@ -42,7 +42,7 @@ it.layer(Processes.database, { excludeTestServices: true })("A claim of deliveri
 })
 
 it.layer(Processes.database, { excludeTestServices: true })("Deliveries to as many webhooks as there may be", (it) => {
-  it.effect("are written by the statement that closes the conversation", () =>
+  it.effect("are written by one statement, after the one that closes the conversation and stores its event", () =>
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
       const crm = yield* Processes.startCrm
@@ -56,18 +56,20 @@ it.layer(Processes.database, { excludeTestServices: true })("Deliveries to as ma
         Effect.provideService(CurrentActor, { organization_id, member_id: null })
       )
       // A row shows its transaction and the command in it that wrote it.
-      const [deliveries] = yield* sql`
-        SELECT count(*)::integer AS rows, count(DISTINCT (delivery.xmin::text, delivery.cmin::text))::integer AS statements
-        FROM webhook_deliveries delivery WHERE delivery.organization_id = ${organization_id}`
-      assert.deepStrictEqual(deliveries, { rows: limits.webhooks_active_max, statements: 1 })
-      const together = yield* sql`
-        SELECT DISTINCT delivery.xmin::text AS transaction, delivery.cmin::text AS command FROM webhook_deliveries delivery
-        WHERE delivery.organization_id = ${organization_id}
-        UNION SELECT conversation.xmin::text, conversation.cmin::text FROM conversations conversation
-          WHERE conversation.id = ${conversation_id}
-        UNION SELECT event.xmin::text, event.cmin::text FROM webhook_events event
-          WHERE event.organization_id = ${organization_id} AND event.type = 'conversation.closed'
-        UNION SELECT item.xmin::text, item.cmin::text FROM work item WHERE item.organization_id = ${organization_id}`
-      assert.lengthOf(together, 1)
+      const writesOf = (table: string) =>
+        sql<{ readonly write: string; readonly rows: number }>`
+          SELECT (xmin::text, cmin::text)::text AS write, count(*)::integer AS rows
+          FROM ${sql(table)} WHERE organization_id = ${organization_id} GROUP BY 1`
+      const closing = yield* writesOf("webhook_events")
+      assert.deepStrictEqual(closing.map(({ rows }) => rows), [1])
+      assert.deepStrictEqual(yield* writesOf("work"), closing)
+      const [conversation] = yield* sql`
+        SELECT (xmin::text, cmin::text)::text AS write FROM conversations WHERE id = ${conversation_id}`
+      assert.deepStrictEqual(conversation?.["write"], closing[0]?.write)
+
+      yield* Fixtures.expandEvents
+      const expansion = yield* writesOf("webhook_deliveries")
+      assert.deepStrictEqual(expansion.map(({ rows }) => rows), [limits.webhooks_active_max])
+      assert.deepStrictEqual(yield* writesOf("work"), expansion)
     }))
 })

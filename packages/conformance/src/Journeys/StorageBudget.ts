@@ -11,7 +11,7 @@ import { AddMember, Members } from "@messaging-crm/core/Members"
 import { PersonalData } from "@messaging-crm/core/PersonalData"
 import { StorageBudget } from "@messaging-crm/core/StorageUse"
 import { CreateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
-import { Effect, Layer, Result, Schema, Stream } from "effect"
+import { DateTime, Effect, Layer, Result, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as Fixtures from "../Fixtures.ts"
 import {
@@ -130,8 +130,14 @@ const deliveries = (it: Scene.It) => {
       const write = as(addNote()(keyless))
       assert.isFalse(yield* isSoonRefused(write))
       for (let index = 0; index < limits.webhooks_active_max; index++) {
-        yield* Fixtures.webhook(organization_id, { event_types: ["contact.updated"] })
+        yield* Fixtures.webhook(organization_id, {
+          event_types: ["contact.updated"],
+          created_at: yield* DateTime.now
+        })
       }
+      assert.isFalse(yield* isSoonRefused(write))
+      // The worker attempts none of them, because their secrets cannot be decrypted.
+      yield* Scene.work
       assert.isTrue(yield* isSoonRefused(write))
     }))
 }

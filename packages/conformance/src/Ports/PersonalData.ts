@@ -90,6 +90,7 @@ const storeCopies = Effect.fnUntraced(
     })
     const response = { ...Fixtures.idempotencyRecord, key: keyOf(thread), fingerprint: contact_id.padEnd(64), body }
     yield* Fixtures.mustCommit(ours, { response }, Changes.raise(event))
+    yield* Fixtures.mustCommit(ours, Changes.expand(event.id))
     yield* Fixtures.mustCommit(ours, { response: { ...response, key: begunKeyOf(thread), status: null, body: null } })
     const { body: other } = Fixtures.idempotencyRecord
     yield* Fixtures.mustCommit(ours, { response: { ...response, key: partKeyOf(thread), body: other } })

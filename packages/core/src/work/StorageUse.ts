@@ -68,7 +68,7 @@ const storedEvent = (event: RaisedEvent, isFull: boolean): ReadonlyArray<Stored>
   stored("event", 1, utf8Bytes(event.body) + (isFull ? utf8Bytes(fullBodyOf(event) ?? "") : 0))
 
 /** Returns what deliveries and their work store before their first attempt. */
-export const storedDeliveries = (count: number): ReadonlyArray<Stored> => [
+const storedDeliveries = (count: number): ReadonlyArray<Stored> => [
   ...stored("delivery", count),
   ...stored("work", count)
 ]

@@ -1,7 +1,7 @@
 /** Commits that raise events. */
 import { assert } from "@effect/vitest"
 import * as Changes from "@messaging-crm/core/Changes"
-import { ContactId, MessageId } from "@messaging-crm/core/Ids"
+import { ContactId, MessageId, type OrganizationId } from "@messaging-crm/core/Ids"
 import { deliveryIdOf, fullBodyOf } from "@messaging-crm/core/RaisedEvents"
 import {
   type Attempt,
@@ -10,6 +10,7 @@ import {
   WebhookDeliveryStore
 } from "@messaging-crm/core/WebhookDeliveries"
 import { WebhookRows } from "@messaging-crm/core/Webhooks"
+import { WorkQueue } from "@messaging-crm/core/WorkQueue"
 import { Effect, Option } from "effect"
 import { hardText } from "../../Arbitraries.ts"
 import * as Fixtures from "../../Fixtures.ts"
@@ -17,44 +18,55 @@ import { afterNoon, commitOutcome, type It, type Options } from "../../Fixtures.
 import { claim } from "./CommitScene.ts"
 
 const subscribed = (it: It, { runs }: Options) => {
-  it.effect.prop("keeps an event that active webhooks subscribe to, with a delivery and its work for each", {
-    body: hardText({ min: 1, max: 60 })
-  }, ({ body }) =>
-    Effect.gen(function*() {
-      const store = yield* WebhookDeliveryStore
-      const ours = yield* Fixtures.organization
-      const webhooks = [yield* Fixtures.webhook(ours), yield* Fixtures.webhook(ours)]
-      const none = [
-        yield* Fixtures.webhook(ours, { event_types: ["conversation.closed"] }),
-        yield* Fixtures.webhook(ours, { status: "disabled", disabled_at: afterNoon(1) }),
-        yield* Fixtures.webhook(yield* Fixtures.organization)
-      ]
-      const event = yield* Fixtures.newEvent({ body, created_at: afterNoon(3) })
-      const subscribed = yield* Fixtures.mustCommit(ours, Changes.raise(event))
-      assert.deepStrictEqual(subscribed, [{ id: event.id, deliveries: 2, is_full: false }])
-      for (const webhook of webhooks) {
-        const delivery = Fixtures.deliveryOf(event, webhook)
-        assert.deepStrictEqual(yield* store.list(ours, webhook.id, 9), [delivery])
-        const loaded = Option.getOrThrow(yield* store.load(ours, delivery.id))
-        assert.strictEqual(loaded.body, body)
-        assert.deepStrictEqual(loaded.webhook, { ...webhook, version: 1 })
-        assert.deepStrictEqual(loaded.delivery, { ...delivery, version: 1 })
-      }
-      for (const { id } of none) {
-        assert.deepStrictEqual(yield* store.list(ours, id, 9), [])
-        const delivery = yield* store.load(ours, deliveryIdOf(event.id, id))
-        assert.deepStrictEqual(delivery, Option.none())
-      }
-      assert.deepStrictEqual(yield* claim(ours, afterNoon(2)), [])
-      const works = (yield* claim(ours, afterNoon(3))).map(({ kind, lane, ref }) => ({ kind, lane, ref }))
-      const expected = webhooks.map(({ id }) => ({
-        kind: "webhook_delivery" as const,
-        lane: id,
-        ref: deliveryIdOf(event.id, id)
-      }))
-      const byLane = (a: { readonly lane: string }, b: { readonly lane: string }) => a.lane < b.lane ? -1 : 1
-      assert.deepStrictEqual(works.toSorted(byLane), expected.toSorted(byLane))
-    }), { arbitrary: { runs } })
+  it.effect.prop(
+    "keeps an event that active webhooks subscribe to, and expands it into a delivery and its work for each",
+    {
+      body: hardText({ min: 1, max: 60 })
+    },
+    ({ body }) =>
+      Effect.gen(function*() {
+        const store = yield* WebhookDeliveryStore
+        const ours = yield* Fixtures.organization
+        const webhooks = [yield* Fixtures.webhook(ours), yield* Fixtures.webhook(ours)]
+        const none = [
+          yield* Fixtures.webhook(ours, { event_types: ["conversation.closed"] }),
+          yield* Fixtures.webhook(ours, { status: "disabled", disabled_at: afterNoon(1) }),
+          yield* Fixtures.webhook(yield* Fixtures.organization)
+        ]
+        const event = yield* Fixtures.newEvent({ body, created_at: afterNoon(3) })
+        const subscribed = yield* Fixtures.mustCommit(ours, Changes.raise(event))
+        assert.deepStrictEqual(subscribed, [{ id: event.id, deliveries: 0, is_full: false }])
+        assert.deepStrictEqual(yield* claim(ours, afterNoon(2)), [])
+        const [item, ...others] = yield* claim(ours, afterNoon(3))
+        assert.deepStrictEqual([item?.kind, item?.lane, item?.ref, others], ["webhook_event", ours, event.id, []])
+        assert.deepStrictEqual(yield* Fixtures.mustCommit(ours, Changes.expand(event.id)), [
+          { id: event.id, deliveries: 2, is_full: false }
+        ])
+        for (const webhook of webhooks) {
+          const delivery = Fixtures.deliveryOf(event, webhook)
+          assert.deepStrictEqual(yield* store.list(ours, webhook.id, 9), [delivery])
+          const loaded = Option.getOrThrow(yield* store.load(ours, delivery.id))
+          assert.strictEqual(loaded.body, body)
+          assert.deepStrictEqual(loaded.webhook, { ...webhook, version: 1 })
+          assert.deepStrictEqual(loaded.delivery, { ...delivery, version: 1 })
+        }
+        for (const { id } of none) {
+          assert.deepStrictEqual(yield* store.list(ours, id, 9), [])
+          const delivery = yield* store.load(ours, deliveryIdOf(event.id, id))
+          assert.deepStrictEqual(delivery, Option.none())
+        }
+        assert.deepStrictEqual(yield* claim(ours, afterNoon(2)), [])
+        const works = (yield* claim(ours, afterNoon(3))).map(({ kind, lane, ref }) => ({ kind, lane, ref }))
+        const expected = webhooks.map(({ id }) => ({
+          kind: "webhook_delivery" as const,
+          lane: id,
+          ref: deliveryIdOf(event.id, id)
+        }))
+        const byLane = (a: { readonly lane: string }, b: { readonly lane: string }) => a.lane < b.lane ? -1 : 1
+        assert.deepStrictEqual(works.toSorted(byLane), expected.toSorted(byLane))
+      }),
+    { arbitrary: { runs } }
+  )
 }
 
 const resources = (it: It) => {
@@ -78,6 +90,7 @@ const resources = (it: It) => {
         const [event, bare] = [yield* Fixtures.newEvent({ resource }), yield* Fixtures.newEvent()]
         const subscribed = yield* Fixtures.mustCommit(ours, Changes.raise(event), Changes.raise(bare))
         assert.deepStrictEqual(subscribed.flatMap(({ id, is_full }) => is_full ? [id] : []), isKept ? [event.id] : [])
+        yield* Fixtures.mustCommit(ours, Changes.expand(event.id), Changes.expand(bare.id))
         const bodies = yield* Effect.forEach([event, bare], ({ id }) =>
           Effect.map(
             store.load(ours, deliveryIdOf(id, first?.id ?? assert.fail("No webhook was made."))),
@@ -99,7 +112,7 @@ const gone410: Attempt = {
 }
 
 const deliveries = (it: It) => {
-  it.effect("keeps each event of a commit, with deliveries to its subscribers alone", () =>
+  it.effect("keeps each event of a commit, and expands it for its subscribers alone", () =>
     Effect.gen(function*() {
       const store = yield* Fixtures.withoutEvents(afterNoon(100))
       const ours = yield* Fixtures.organization
@@ -110,6 +123,11 @@ const deliveries = (it: It) => {
       const subscribed = yield* Fixtures.mustCommit(ours, ...[sent, closed, failed].map(Changes.raise))
       assert.sameDeepMembers(
         [...subscribed],
+        [sent, failed].map(({ id }) => ({ id, deliveries: 0, is_full: false }))
+      )
+      const expanded = yield* Fixtures.mustCommit(ours, ...[sent, closed, failed].map(({ id }) => Changes.expand(id)))
+      assert.sameDeepMembers(
+        [...expanded],
         [sent, failed].map(({ id }) => ({ id, deliveries: 1, is_full: false }))
       )
       const types = (yield* Fixtures.deliveriesOf(ours, webhook)).map(({ event_type }) => event_type)
@@ -126,6 +144,7 @@ const deliveries = (it: It) => {
         (millis) => Fixtures.newEvent({ created_at: afterNoon(millis) })
       )
       yield* Fixtures.mustCommit(ours, ...events.map(Changes.raise))
+      yield* Fixtures.mustCommit(ours, ...events.map(({ id }) => Changes.expand(id)))
       const before = yield* Fixtures.deliveriesOf(ours, gone)
       const [newest, newer, older, oldest] = before
       if (newest === undefined || newer === undefined || older === undefined || oldest === undefined) {
@@ -159,7 +178,93 @@ const deliveries = (it: It) => {
     }))
 }
 
+/** Raises an event, and claims the work that expands it. */
+const raised = Effect.fnUntraced(function*(ours: OrganizationId) {
+  const event = yield* Fixtures.newEvent({ created_at: afterNoon(3) })
+  yield* Fixtures.mustCommit(ours, Changes.raise(event))
+  const [item = assert.fail("The event has no work.")] = yield* claim(ours)
+  const expand = Changes.all(Changes.expand(event.id), Changes.finish(item))
+  return { event, expand, item }
+})
+
+const expansions = (it: It) => {
+  it.effect("expands an event for the webhooks that are active, subscribed, and not created after it, as they are by then", () =>
+    Effect.gen(function*() {
+      const ours = yield* Fixtures.organization
+      const kept = yield* Fixtures.webhook(ours, { created_at: afterNoon(3) })
+      const [disabled, left] = [yield* Fixtures.webhook(ours), yield* Fixtures.webhook(ours)]
+      const joined = yield* Fixtures.webhook(ours, { event_types: ["conversation.closed"] })
+      const { event, expand } = yield* raised(ours)
+      const created = yield* Fixtures.webhook(ours, { created_at: afterNoon(4) })
+      yield* Fixtures.mustCommit(
+        ours,
+        WebhookRows.update({ id: disabled.id, version: 1 }, { status: "disabled", disabled_at: afterNoon(4) }),
+        WebhookRows.update({ id: left.id, version: 1 }, { event_types: ["conversation.closed"] }),
+        WebhookRows.update({ id: joined.id, version: 1 }, { event_types: ["message.sent"] })
+      )
+      yield* Fixtures.mustCommit(ours, expand)
+      const counts = yield* Effect.forEach(
+        [kept, joined, disabled, left, created],
+        (webhook) => Effect.map(Fixtures.deliveriesOf(ours, webhook), ({ length }) => length)
+      )
+      assert.deepStrictEqual(counts, [1, 1, 0, 0, 0])
+      assert.deepStrictEqual(yield* Fixtures.deliveriesOf(ours, kept), [Fixtures.deliveryOf(event, kept)])
+    }))
+
+  it.effect("expands an event once: a lost claim adds nothing, and a repetition leaves deliveries as they are", () =>
+    Effect.gen(function*() {
+      const ours = yield* Fixtures.organization
+      const webhook = yield* Fixtures.webhook(ours)
+      const { event, expand, item } = yield* raised(ours)
+      // The worker died: its lease ends, and another one claims the event.
+      yield* WorkQueue.use((queue) => queue.sweep(afterNoon(100_000)))
+      const [again = assert.fail("The event was not claimed again.")] = yield* claim(ours, afterNoon(100_000))
+      assert.strictEqual(yield* commitOutcome(ours, expand), "LeaseLost")
+      assert.deepStrictEqual(yield* Fixtures.deliveriesOf(ours, webhook), [])
+      yield* Fixtures.mustCommit(ours, Changes.expand(event.id), Changes.finish({ ...item, token: again.token }))
+      const delivery = Fixtures.deliveryOf(event, webhook)
+      const [work = assert.fail("The delivery has no work.")] = yield* claim(ours)
+      const done = DeliveryState.attempt(delivery, { ...gone410, response_status: 200, failure_code: null }, null)
+      yield* Fixtures.mustCommit(
+        ours,
+        WebhookDeliveryRows.update({ id: delivery.id, version: 1 }, done),
+        Changes.finish(work)
+      )
+      assert.deepStrictEqual(yield* Fixtures.mustCommit(ours, Changes.expand(event.id)), [])
+      assert.deepStrictEqual(yield* Fixtures.deliveriesOf(ours, webhook), [{ ...delivery, ...done }])
+      assert.deepStrictEqual(yield* claim(ours, afterNoon(200_000)), [])
+    }))
+
+  it.effect("expands an event for 100 webhooks, and nothing of an event that was purged or is of another organization", () =>
+    Effect.gen(function*() {
+      const store = yield* Fixtures.withoutEvents(afterNoon(100))
+      const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
+      const webhooks = yield* Effect.replicateEffect(Fixtures.webhook(ours), 100)
+      const { event, expand } = yield* raised(ours)
+      yield* Fixtures.webhook(theirs)
+      assert.deepStrictEqual(yield* Fixtures.mustCommit(theirs, Changes.expand(event.id)), [])
+      const expanded = yield* Fixtures.mustCommit(ours, expand)
+      assert.deepStrictEqual(expanded, [{ id: event.id, deliveries: 100, is_full: false }])
+      const deliveries = yield* Effect.forEach(webhooks, (webhook) => Fixtures.deliveriesOf(ours, webhook))
+      assert.isTrue(deliveries.every(({ length }) => length === 1))
+      assert.lengthOf(new Set((yield* claim(ours)).map(({ lane }) => lane)), 100)
+      const later = yield* raised(ours)
+      yield* store.purge(afterNoon(100), 1000)
+      assert.deepStrictEqual(yield* Fixtures.mustCommit(ours, later.expand), [])
+    }))
+
+  it.effect("gives no work to an event to which no active webhook subscribes", () =>
+    Effect.gen(function*() {
+      const ours = yield* Fixtures.organization
+      yield* Fixtures.webhook(ours, { status: "disabled", disabled_at: afterNoon(1) })
+      yield* Fixtures.webhook(ours, { event_types: ["conversation.closed"] })
+      assert.deepStrictEqual(yield* Fixtures.mustCommit(ours, Changes.raise(yield* Fixtures.newEvent())), [])
+      assert.deepStrictEqual(yield* claim(ours), [])
+    }))
+}
+
 export const events = (it: It, options: Options) => {
+  expansions(it)
   subscribed(it, options)
   resources(it)
   deliveries(it)
