@@ -7,11 +7,14 @@
  *   updates.
  * - Several clients that start and close conversations, with three webhooks: the delay
  *   of events, and whether a write failed or a deadlock occurred.
+ * - Commits of events without webhooks, and with 100: their time in PostgreSQL, before any worker starts.
  * - Reads while another session repeatedly holds a row lock: their duration.
  *
- * Prints one JSON document. Exits with 1 after a lost or rejected update, or a deadlock.
+ * Prints one JSON document. Exits with 1 after a lost or rejected update, or a deadlock, or if webhooks make
+ * commits too slow.
  */
 import { Effect } from "effect"
+import { commitTimes } from "./contention/Commits.ts"
 import { conversations, writers } from "./contention/Conversations.ts"
 import { lockedReads } from "./contention/LockedReads.ts"
 import { lostUpdates } from "./contention/LostUpdates.ts"
@@ -31,12 +34,21 @@ const { conversations_per_second, rounds, seconds } = Arguments.numbers({
 const measureContention = Effect.gen(function*() {
   const cluster = yield* Service.cluster(2)
   for (const server of cluster.servers) yield* Servers.serveApi(cluster.environment, server)
-  yield* Processes.startMain(["worker"], cluster.environment)
   return yield* Effect.gen(function*() {
+    const commits = yield* commitTimes
+    yield* Processes.startMain(["worker"], cluster.environment)
     const lost_updates = yield* lostUpdates(cluster, rounds)
     const reads_of_another_row = yield* lockedReads(cluster)
     const one_organization = yield* conversations(cluster, { seconds, conversations_per_second })
-    return { seconds, writers, conversations_per_second, lost_updates, reads_of_another_row, one_organization }
+    return {
+      seconds,
+      writers,
+      conversations_per_second,
+      commits,
+      lost_updates,
+      reads_of_another_row,
+      one_organization
+    }
   }).pipe(Effect.provide(Benchmark.database(cluster.database_url, 6)))
 })
 
