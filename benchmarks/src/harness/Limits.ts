@@ -115,7 +115,8 @@ const commit_ratio_max = 1.3
 /** Returns whether no update was lost or rejected, no deadlock occurred, and webhooks hardly affect commits. */
 export const isContentionWithin = (
   { commits: { ratio }, lost_updates: { lost, rejected }, one_organization: { deadlocks } }: {
-  readonly commits: { readonly ratio: number }
-  readonly lost_updates: { readonly lost: number; readonly rejected: number }
-  readonly one_organization: { readonly deadlocks: number }
-}): boolean => ratio <= commit_ratio_max && lost === 0 && rejected === 0 && deadlocks === 0
+    readonly commits: { readonly ratio: number }
+    readonly lost_updates: { readonly lost: number; readonly rejected: number }
+    readonly one_organization: { readonly deadlocks: number }
+  }
+): boolean => ratio <= commit_ratio_max && lost === 0 && rejected === 0 && deadlocks === 0
