@@ -349,8 +349,10 @@ it("responds with 507 to a write without an idempotency key, before events with 
     const accepted = statuses.filter((status) => status === 200).length
     assert.deepStrictEqual(statuses, statuses.map((_, index) => index < accepted ? 200 : 507))
     assert.isBelow(accepted, 10)
-    const { data } = (await service.request("GET", `/v1/webhooks/${webhook}/deliveries`, { key })).body
-    assert.lengthOf(data, accepted)
+    const deliveries = async () =>
+      (await service.request("GET", `/v1/webhooks/${webhook}/deliveries`, { key })).body.data
+    await service.until(async () => (await deliveries()).length === accepted)
+    const data = await deliveries()
     const ids: ReadonlyArray<WebhookDeliveryId> = data.map(({ id }: { readonly id: WebhookDeliveryId }) => id)
     const loaded = await service.runtime.runPromise(
       WebhookDeliveryStore.use((store) => Effect.forEach(ids, (one) => store.load(organization.id, one)))

@@ -132,10 +132,11 @@ describe("deliveries", () => {
   it("show why there was no response", async () => {
     const { response, close, create, settled } = await begin()
     const { id } = await create()
-    for (const failure_code of ["dns_error", "blocked_address", "tls_error", "timeout"] as const) {
+    const codes = ["dns_error", "blocked_address", "tls_error", "timeout"] as const
+    for (const [index, failure_code] of codes.entries()) {
       await response(() => Effect.fail(new WebhookRequestFailed({ failure_code })))
       await close()
-      const [delivery] = await settled(id)
+      const [delivery] = await settled(id, index + 1)
       assert.strictEqual(delivery.failure_code, failure_code)
       assert.isNull(delivery.response_status)
       assert.isNull(delivery.response_body)

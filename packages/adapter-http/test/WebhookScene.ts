@@ -37,10 +37,12 @@ const begin = async (service: ReturnType<typeof start>) => {
     return conversation_id
   }
   const deliveries = async (id: string) => (await get(`/webhooks/${id}/deliveries`)).body.data
-  const settled = async (id: string) => {
-    await service.until(async () =>
-      (await deliveries(id)).every(({ attempt_count }: { readonly attempt_count: number }) => attempt_count > 0)
-    )
+  /** Returns the deliveries once there are as many, and each has been attempted. */
+  const settled = async (id: string, count = 1) => {
+    await service.until(async () => {
+      const all: ReadonlyArray<{ readonly attempt_count: number }> = await deliveries(id)
+      return all.length === count && all.every(({ attempt_count }) => attempt_count > 0)
+    })
     return deliveries(id)
   }
   const disable = (id: string) => service.request("DELETE", `/v1/webhooks/${id}`, { key, ...idempotency() })
