@@ -109,7 +109,7 @@ export const isFairnessWithin = (
   expected_deliveries: number
 ): boolean => measured.late === 0 && measured.deliveries === expected_deliveries && measured.slow_posts > 0
 
-/** How many times as long the commit of an event may take in PostgreSQL if 100 webhooks subscribe to it. */
+/** How much more of PostgreSQL's time the commit of an event can use if 100 webhooks subscribe to it, as a factor. */
 const commit_ratio_max = 1.3
 
 /** Returns whether no update was lost or rejected, no deadlock occurred, and webhooks hardly affect commits. */

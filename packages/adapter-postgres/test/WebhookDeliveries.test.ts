@@ -20,6 +20,7 @@ it.layer(Processes.database, { excludeTestServices: true })("A claim of deliveri
         const resource = { name: "contact", value: { notes }, contact_id: contact.id, message_id: null }
         const event = yield* Fixtures.newEvent({ resource })
         yield* Fixtures.mustCommit(organization_id, Changes.raise(event))
+        yield* Fixtures.mustCommit(organization_id, Changes.expand(event.id))
         return Fixtures.deliveryOf(event, to).id
       })
       const short = yield* raise("short")
