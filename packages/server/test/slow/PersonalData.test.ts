@@ -268,6 +268,7 @@ it.layer(layer, { excludeTestServices: true, timeout: "5 minutes" })("a person's
       for (const data of [{ conversation_id }, { contact_id }]) {
         const event = yield* Fixtures.newEvent({ body: JSON.stringify({ data }) })
         yield* Fixtures.mustCommit(organization_id, Changes.raise(event))
+        yield* Fixtures.mustCommit(organization_id, Changes.expand(event.id))
       }
       yield* sql`UPDATE webhook_deliveries SET response_body = ${endpoint_canary} WHERE webhook_id = ${webhook.id}`
       const of = ["--organization", organization_id, "--contact", contact_id]
