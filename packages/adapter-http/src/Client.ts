@@ -1,7 +1,7 @@
 /** The client for programs that use Effect, made of the contract. Other programs use `@messaging-crm/client`. */
 import { Ids } from "@messaging-crm/core/Ids"
 import { type Cause, Context, Effect, Layer, type Redacted, Schedule } from "effect"
-import { HttpClient, HttpClientRequest, type HttpClientResponse } from "effect/http"
+import { FetchHttpClient, HttpClient, HttpClientRequest, type HttpClientResponse } from "effect/http"
 import { HttpApiClient } from "effect/http-api"
 import { Api } from "./api/Api.ts"
 
@@ -18,6 +18,10 @@ const isPassing = ({ headers, status }: HttpClientResponse.HttpClientResponse): 
 /** Repeats whole requests: what prepares a request in `client` runs again for each attempt. */
 const repeated = <E, R>(client: HttpClient.HttpClient.With<E, R>) =>
   client.pipe(
+    // A redirect would turn a write into a read, and send it to another address.
+    HttpClient.transformResponse(Effect.provideService(FetchHttpClient.RequestInit, { redirect: "manual" })),
+    // The time limit includes the body, which the response keeps for its decoder.
+    HttpClient.transformResponse(Effect.tap(({ arrayBuffer }) => arrayBuffer)),
     HttpClient.transformResponse(Effect.timeout("30 seconds")),
     HttpClient.retryTransient(backoff),
     HttpClient.transformResponse(

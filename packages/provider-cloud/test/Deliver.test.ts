@@ -7,9 +7,8 @@ import { SecretUnreadable } from "@messaging-crm/core/Secrets"
 import * as Cloud from "@messaging-crm/provider-cloud"
 import { AccountsUnreadable, CloudAccounts } from "@messaging-crm/provider-cloud/CloudAccounts"
 import * as CloudSettings from "@messaging-crm/provider-cloud/CloudSettings"
-import { DateTime, Effect, Fiber, Layer, Redacted, Result } from "effect"
+import { DateTime, Effect, Layer, Redacted, Result } from "effect"
 import { FetchHttpClient } from "effect/http"
-import { TestClock } from "effect/testing"
 import { always, behaviorOf } from "../src/fake/Behaviors.ts"
 import { FakeGraph } from "../src/fake/FakeGraph.ts"
 import { accounts, over, recorder } from "./Network.ts"
@@ -93,19 +92,6 @@ it.effect("each message to a test number starts its responses anew, as each mess
     assert.deepStrictEqual(yield* outcomesOf(delivery("+4915112345678")), responses)
   }).pipe(Effect.provide(over(recorder))))
 
-it.effect("a response that takes too long is an unknown outcome", () =>
-  Effect.gen(function*() {
-    const silent = Layer.succeed(FetchHttpClient.Fetch, () => new Promise<Response>(() => {}))
-    const waiting = yield* Effect.forkChild(
-      outcomeOfCall(delivery("+4915112345678")).pipe(
-        Effect.provide(Layer.provide(Cloud.layer, [accounts, FetchHttpClient.layer])),
-        Effect.provide(silent)
-      )
-    )
-    yield* TestClock.adjust("15 seconds")
-    assert.strictEqual(yield* Fiber.join(waiting), "unknown")
-  }))
-
 it.effect("each kind of rejection has the outcome of the table", () =>
   Effect.gen(function*() {
     const fake = yield* FakeGraph
@@ -146,18 +132,6 @@ it.effect("the IDs in the response become aliases of the recipient", () =>
   }).pipe(Effect.provide(over(recorder))))
 
 describe("templates", () => {
-  it.effect("a page that does not arrive fails the call in time", () =>
-    Effect.gen(function*() {
-      const fake = yield* FakeGraph
-      yield* fake.setTemplates("acme", [])
-      yield* fake.holdPage(1)
-      const waiting = yield* Effect.forkChild(
-        MessagingProvider.use((provider) => Effect.flip(provider.templates("acme")))
-      )
-      yield* TestClock.adjust("15 seconds")
-      assert.strictEqual((yield* Fiber.join(waiting))._tag, "ProviderUnavailable")
-    }).pipe(Effect.provide(over(recorder))))
-
   it.effect("every kind of component and enum is passed through, unknown ones too", () =>
     Effect.gen(function*() {
       const fake = yield* FakeGraph

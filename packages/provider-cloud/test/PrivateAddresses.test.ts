@@ -1,4 +1,4 @@
-/** Addresses that a callback names, or that such an address leads to: none of this machine or of a private network gets a request. */
+/** Addresses that a callback names: none of this machine or of a private network gets a request. */
 import { assert, layer } from "@effect/vitest"
 import * as Downloads from "@messaging-crm/adapter-http/Downloads"
 import { DateTime, Effect } from "effect"
@@ -13,13 +13,12 @@ const channel_id = "01990000-0000-7000-8000-000000000001"
 const noon = DateTime.makeUnsafe("2026-11-20T12:00:00.000Z")
 const seconds = noon.epochMilliseconds / 1000
 
-/** Starts a server that records the headers of requests, and redirects to `location` or responds with a secret. */
-const listener = Effect.fnUntraced(function*(location?: string) {
+/** Starts a server that records the headers of requests, and responds with a secret. */
+const listener = Effect.fnUntraced(function*() {
   const heard: Array<IncomingHttpHeaders> = []
   const server = createServer((request, response) => {
     heard.push(request.headers)
-    if (location === undefined) response.end("a secret")
-    else response.writeHead(302, { location }).end()
+    response.end("a secret")
   })
   yield* Effect.acquireRelease(
     Effect.callback<void>((resume) => void server.listen(0, "127.0.0.1", () => resume(Effect.void))),
@@ -91,25 +90,5 @@ layer(over(recorder, Downloads.layer()))("an address that is not public", (it) =
       yield* fake.enqueue(said({ type: "image", image: { id } }))
       assert.deepStrictEqual(yield* fake.post(), [200])
       assert.deepStrictEqual(yield* bytes, [null])
-    }))
-})
-
-layer(over(recorder))("an allowed address", (it) => {
-  it.effect("is not followed to another, and learns nothing of this service's traces", () =>
-    Effect.gen(function*() {
-      yield* TestClock.setTime(noon.epochMilliseconds)
-      const fake = yield* FakeGraph
-      const secret = yield* listener()
-      const redirecting = yield* listener(`http://127.0.0.1:${secret.port}/`)
-      for (const entry of Object.values(entries)) {
-        yield* fake.enqueue(entry(`http://127.0.0.1:${redirecting.port}/`))
-        assert.deepStrictEqual(yield* Effect.withSpan(fake.post(), "a span"), [200])
-        assert.deepStrictEqual(yield* bytes, [null])
-      }
-      assert.lengthOf(secret.heard, 0)
-      for (const headers of redirecting.heard) {
-        assert.hasAllKeys(headers, ["host", "connection", "user-agent", "accept"])
-      }
-      assert.lengthOf(redirecting.heard, 3)
     }))
 })

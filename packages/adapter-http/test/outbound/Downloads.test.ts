@@ -46,16 +46,6 @@ describe("a download", () => {
       assert.hasAllKeys(request?.headers, ["host", "connection", "user-agent", "accept", "authorization"])
     }).pipe(Effect.withSpan("a span"), local, Effect.scoped))
 
-  for (const status of [301, 302, 303, 307, 308]) {
-    it.live(`with ${status} leads nowhere else`, () =>
-      Effect.gen(function*() {
-        const other = yield* receive(ok)
-        const { url } = yield* receive({ status, headers: { location: other.url, "content-length": "0" }, body: "" })
-        assert.deepStrictEqual(yield* read(url), { byte_size: 0, status, text: "" })
-        assert.strictEqual(yield* other.connections, 0)
-      }).pipe(local, Effect.scoped))
-  }
-
   it.live("that breaks off, is not HTTP, or is refused is unavailable now", () =>
     Effect.gen(function*() {
       const broken = yield* saying("HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf")

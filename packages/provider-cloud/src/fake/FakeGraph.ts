@@ -49,8 +49,6 @@ export class FakeGraph extends Context.Service<FakeGraph, {
   readonly setClockDifference: (difference: Duration.Duration) => Effect.Effect<void>
   /** Makes a page of every template list fail, counted from 1. */
   readonly breakPage: (page: number | null) => Effect.Effect<void>
-  /** Leaves a page of every template list without a response. */
-  readonly holdPage: (page: number | null) => Effect.Effect<void>
   /** Stores a file, and returns its ID. */
   readonly addFile: (bytes: Uint8Array, mime_type: string) => Effect.Effect<string>
   /** Leaves requests for the bytes of files without a response, until it is set otherwise. */
@@ -98,7 +96,6 @@ const make = Effect.fnUntraced(function*({ app_secret, callback_urls, token }: O
     setClockDifference: (clock_difference) => set(() => ({ clock_difference })),
     setTemplates: (account, all) => set(({ templates }) => ({ templates: new Map(templates).set(account, all) })),
     breakPage: (broken_page) => set(() => ({ broken_page })),
-    holdPage: (slow_page) => set(() => ({ slow_page })),
     addFile: (bytes, mime_type) => Files.add(state, bytes, mime_type),
     holdFiles: (files_held) => set(() => ({ files_held })),
     expireNextLinks: (expired_links) => set(() => ({ expired_links }))

@@ -40,7 +40,6 @@ export interface State {
   readonly waiting: ReadonlyArray<CallbackEntry>
   readonly templates: ReadonlyMap<string, ReadonlyArray<FakeTemplate>>
   readonly broken_page: number | null
-  readonly slow_page: number | null
   readonly files: ReadonlyMap<string, FakeFile>
   /** Whether requests for files get no response. */
   readonly files_held: boolean
@@ -64,7 +63,6 @@ export const make = Ref.make<State>({
   waiting: [],
   templates: new Map(),
   broken_page: null,
-  slow_page: null,
   files: new Map(),
   files_held: false,
   expired_links: 0,

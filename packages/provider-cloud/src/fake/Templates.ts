@@ -79,13 +79,12 @@ export const route = (state: StateRef) =>
     const { id = "" } = yield* HttpRouter.params
     const query = yield* HttpServerRequest.schemaSearchParams(Query)
     const { after = "0", fields, limit = page_size_max } = query
-    const { broken_page, slow_page, templates } = yield* Ref.get(state)
+    const { broken_page, templates } = yield* Ref.get(state)
     const page_size = Math.max(1, Math.min(Math.trunc(limit), page_size_max))
     const first = Number(after)
     if (!Number.isInteger(first) || first < 0) return reject(100, 400, "The cursor is invalid.")
     const page = first / page_size + 1
     if (page === broken_page) return reject(1, 500)
-    if (page === slow_page) return yield* Effect.never
     const all = (templates.get(id) ?? defaultTemplates).filter(passes(query))
     const next = first + page_size
     // The link has another host and contains a secret, so a client must page by the cursor instead.

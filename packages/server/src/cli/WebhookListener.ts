@@ -93,7 +93,7 @@ const forwarded_headers = ["content-type", "user-agent", "webhook-id", "webhook-
 const body_size_max = ByteSize.kibibytes(64)
 
 /** Posts a delivery, signature included, to another URL. Returns its status, or 502 without a response. */
-const forward = (url: string, headers: Readonly<Record<string, string | undefined>>, body: string) =>
+export const forward = (url: string, headers: Readonly<Record<string, string | undefined>>, body: string) =>
   HttpClient.execute(
     HttpClientRequest.post(url).pipe(
       HttpClientRequest.bodyText(body, "application/json"),
@@ -108,6 +108,8 @@ const forward = (url: string, headers: Readonly<Record<string, string | undefine
     Effect.timeout("15 seconds"),
     Effect.map(({ status }) => status),
     Effect.catch(() => Effect.as(Print.note(`${url} does not respond.`), 502)),
+    // As for every webhook, a redirect is a response.
+    Effect.provideService(FetchHttpClient.RequestInit, { redirect: "manual" }),
     Effect.provide(FetchHttpClient.layer)
   )
 

@@ -86,6 +86,8 @@ export const exporting = Effect.fnUntraced(function*(client: HttpClient.HttpClie
     }
   })
   const retrying = client.pipe(
+    // A redirect would send the collector's key to another address.
+    HttpClient.transformResponse(Effect.provideService(FetchHttpClient.RequestInit, { redirect: "manual" })),
     HttpClient.filterStatusOk,
     HttpClient.transformResponse(Effect.timeout("10 seconds")),
     HttpClient.retryTransient({ schedule: Schedule.spaced("1 second"), times: 3 }),
