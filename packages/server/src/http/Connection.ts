@@ -71,6 +71,11 @@ export class Connection {
     return this.current?.request.complete === true
   }
 
+  /** Whether a part of a request has arrived that is not announced yet. */
+  get hasHead(): boolean {
+    return this.head_bytes > 0
+  }
+
   /** Whether the response to the current request is still being prepared. */
   get isPreparing(): boolean {
     return this.current?.response.headersSent === false

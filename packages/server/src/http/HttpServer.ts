@@ -48,6 +48,8 @@ class Edge {
     // More than `connections_max`, because connections whose requests arrive with them are never silent.
     this.server.maxConnections = limits.connections_max * 5 / 4
     this.server.timeout = limits.stall_millis
+    // A stop calls it. Node's own method also destroys a connection whose response is complete but not sent yet.
+    this.server.closeIdleConnections = () => this.openConnections.closeIdle()
     this.listenForEvents()
   }
 

@@ -70,6 +70,11 @@ export class OpenConnections {
     for (const connection of this.open) connection.read()
   }
 
+  /** Closes the connections that wait for a next request of which nothing has arrived. */
+  closeIdle(): void {
+    for (const connection of this.idle) if (!connection.hasHead) this.close(connection)
+  }
+
   private use(connection: Connection): void {
     this.silent.delete(connection)
     this.idle.delete(connection)
@@ -96,8 +101,12 @@ export class OpenConnections {
     let left = count
     for (const connection of connections) {
       if (left-- <= 0) return
-      this.forget(connection)
-      connection.socket.destroy()
+      this.close(connection)
     }
+  }
+
+  private close(connection: Connection): void {
+    this.forget(connection)
+    connection.socket.destroy()
   }
 }

@@ -1,0 +1,51 @@
+/** Readiness, over a database that gets its schema and its first secret while the test runs. */
+import { assert, it } from "@effect/vitest"
+import { RootKeys } from "@messaging-crm/core/Secrets"
+import { Effect, Layer, Redacted, References } from "effect"
+import { HttpRouter, HttpServer } from "effect/http"
+import { TestClock } from "effect/testing"
+import { absent } from "../../src/BuiltInProviders.ts"
+import * as Database from "../../src/Database.ts"
+import * as Health from "../../src/http/Health.ts"
+import * as Listener from "../../src/http/Listener.ts"
+import * as Layers from "../../src/Layers.ts"
+import * as Databases from "../../testing/databases/Databases.ts"
+
+const rootKey = (byte: number) => Redacted.make(new Uint8Array(32).fill(byte))
+
+/** Starts a process with one root key over a database, and returns an effect that reads its readiness. */
+const start = Effect.fnUntraced(function*(url: string, key: ReturnType<typeof rootKey>) {
+  const database = Layers.database(Redacted.make(url))
+  const routes = Layer.unwrap(Effect.map(Database.isReady, Health.layer)).pipe(
+    Layer.provide(Layers.crm(Layers.postgres, absent)),
+    Layer.provide([database, Layer.succeed(RootKeys, [key]), Layer.succeed(References.MinimumLogLevel, "None")]),
+    Layer.fresh
+  )
+  const context = yield* Layer.build(
+    HttpRouter.serve(routes, { disableLogger: true, disableListenLog: true }).pipe(
+      Layer.provideMerge(Listener.layer({ host: "127.0.0.1", port: 0 }))
+    )
+  )
+  const address = yield* Effect.provide(HttpServer.addressFormattedWith(Effect.succeed), context)
+  const read = Effect.promise(async () => {
+    const response = await fetch(`${address}/health/ready`, { headers: { connection: "close" } })
+    return [response.status, await response.json()] as const
+  })
+  // The checks are cached for a while.
+  return Effect.andThen(TestClock.adjust("10 seconds"), read)
+})
+
+it.effect("a process is ready only after the migrations, and only with a key of the database's secrets", () =>
+  Effect.gen(function*() {
+    const url = yield* Databases.empty
+    const first = yield* start(url, rootKey(1))
+    assert.deepStrictEqual(yield* first, [503, { status: "unavailable" }])
+    const current = Layer.provide(Database.current, Layers.database(Redacted.make(url)))
+    assert.strictEqual((yield* Effect.flip(Layer.build(current)))._tag, "StartupRejected")
+    yield* Databases.migrate(url)
+    yield* Layer.build(Layer.fresh(current))
+    assert.deepStrictEqual(yield* first, [200, { status: "ok" }])
+    const other = yield* start(url, rootKey(2))
+    assert.deepStrictEqual(yield* other, [503, { status: "unavailable", reason: "secret_key" }])
+    assert.deepStrictEqual(yield* first, [200, { status: "ok" }])
+  }).pipe(Effect.scoped))
