@@ -27,26 +27,33 @@ const untilNone = (purge: Effect.Effect<number>) => Effect.repeat(purge, { until
 const repeat = (task: Effect.Effect<unknown>, interval: Duration.Duration) =>
   Effect.forever(Effect.andThen(task, pollPause(Effect.sleep(interval))))
 
+type Purging = Audit | Events | Idempotency | Media | MessageRetention | Messages | StorageUse
+
+/** The purges of expired data of every organization, each of one batch. */
+export const purges: Readonly<Record<string, Effect.Effect<number, never, Purging>>> = {
+  "idempotency records": Idempotency.use(({ purge }) => purge),
+  "events and deliveries": Events.use(({ purge }) => purge),
+  "early updates": Messages.use(({ purgeEarlyUpdates }) => purgeEarlyUpdates),
+  "old messages and sends": MessageRetention.use(({ purge }) => purge),
+  "unfinished files": Media.use(({ purgeUnfinished }) => purgeUnfinished),
+  "audit records": Audit.use(({ purge }) => purge),
+  "storage sums": StorageUse.use(({ purge }) => purge)
+}
+
 /** Makes the loop of all tasks, which ends only if it is interrupted. */
 export const make = Effect.gen(function*() {
   const accounts = yield* ChannelAccounts
   const canary = yield* SecretCanary
   const queue = yield* WorkQueue
   const webhooks = yield* Webhooks
-  const purges = {
-    "idempotency records": (yield* Idempotency).purge,
-    "events and deliveries": (yield* Events).purge,
-    "early updates": (yield* Messages).purgeEarlyUpdates,
-    "old messages and sends": (yield* MessageRetention).purge,
-    "unfinished files": (yield* Media).purgeUnfinished,
-    "audit records": (yield* Audit).purge,
-    "storage sums": (yield* StorageUse).purge
-  }
+  const services = yield* Effect.context<Purging>()
 
   const sweep = Effect.flatMap(DateTime.now, queue.sweep)
   const reseal = Effect.andThen(Effect.all([webhooks.reseal, accounts.reseal], { discard: true }), canary.reseal)
   const hourly = [
-    ...Object.entries(purges).map(([what, purge]) => logAndPause(`The purge of ${what}`)(untilNone(purge))),
+    ...Object.entries(purges).map(([what, purge]) =>
+      logAndPause(`The purge of ${what}`)(untilNone(Effect.provideContext(purge, services)))
+    ),
     logAndPause("The resealing of secrets")(reseal)
   ]
 
