@@ -7,6 +7,7 @@ import * as ContactImports from "./Journeys/ContactImports.ts"
 import * as ContactNumbers from "./Journeys/ContactNumbers.ts"
 import * as ContactUpserts from "./Journeys/ContactUpserts.ts"
 import * as EventConversations from "./Journeys/EventConversations.ts"
+import * as Expectations from "./Journeys/Expectations.ts"
 import * as Holds from "./Journeys/Holds.ts"
 import * as IdempotentRequests from "./Journeys/IdempotentRequests.ts"
 import * as Inbound from "./Journeys/Inbound.ts"
@@ -36,6 +37,7 @@ export const journeyTests = {
     ContactUpserts.journeyTests,
     Spellings.journeyTests
   ],
+  expectations: [Expectations.journeyTests],
   inbound: [
     Inbound.journeyTests,
     EventConversations.journeyTests,
