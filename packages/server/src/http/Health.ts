@@ -5,6 +5,9 @@ import { SecretCanary } from "@messaging-crm/core/SecretCanary"
 import { Effect, Option } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 
+const unavailable = (details: Readonly<Record<string, string>>) =>
+  HttpServerResponse.jsonUnsafe({ status: "unavailable", ...details }, { status: 503, headers: { "retry-after": "1" } })
+
 /**
  * Layer for `/health/live` and `/health/ready`, which need no key. Live: the
  * process runs. Ready: the database is usable and accepts writes, and a key of `SECRET_KEY` decrypts its
@@ -23,10 +26,8 @@ export const layer = (isReady: Effect.Effect<boolean>) =>
     )
     const ready = yield* SharedResult.make(
       Effect.gen(function*() {
-        if (!(yield* isReady)) return HttpServerResponse.jsonUnsafe({ status: "unavailable" }, { status: 503 })
-        if (!(yield* canary.isReadable)) {
-          return HttpServerResponse.jsonUnsafe({ status: "unavailable", reason: "secret_key" }, { status: 503 })
-        }
+        if (!(yield* isReady)) return unavailable({})
+        if (!(yield* canary.isReadable)) return unavailable({ reason: "secret_key" })
         const paused_channels = yield* countPaused
         const warning = Option.isNone(offset) ? Option.none() : warningOf(yield* offset.value)
         return HttpServerResponse.jsonUnsafe({
