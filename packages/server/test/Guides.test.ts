@@ -169,7 +169,7 @@ describe("the guides list", () => {
       )
     )
     const atTheEdge = [
-      Rejections.noTunnel,
+      Rejections.unknownMethod,
       Rejections.unexpected,
       Rejections.overloaded,
       ...["ERR_HTTP_REQUEST_TIMEOUT", "HPE_HEADER_OVERFLOW", ""].map((code) =>

@@ -17,7 +17,7 @@ export type { Rejected } from "./Rejections.ts"
 type NodeServer = Server<typeof IncomingMessage, typeof EdgeResponse>
 
 /** The events by which Node announces a request. */
-const announcements = ["request", "checkContinue"] as const
+const announcements = ["request", "checkContinue", "checkExpectation"] as const
 
 class Edge {
   readonly server: NodeServer
@@ -59,16 +59,10 @@ class Edge {
     // Other limits apply while a response is being prepared. A response that the client does not read is aborted.
     server.on("timeout", (socket) => this.connectionOf(socket).isPreparing ? undefined : socket.destroy())
     server.on("clientError", (error, socket) => this.rejectUnparsed(error, this.connectionOf(socket)))
-    server.on("checkExpectation", (request, response) =>
-      this.connectionOf(request.socket).add({
-        request,
-        response,
-        begin: () => this.reject(Rejections.unexpected, request, response)
-      }))
     server.on("connect", (request, tunnel) => {
       // If the request announced a body, `tunnel` is not the socket but a stream of it, which fails when the socket fails.
       tunnel.on("error", () => {})
-      this.rejectRest(Rejections.noTunnel, this.connectionOf(request.socket), Rejections.idOf(request))
+      this.rejectRest(Rejections.unknownMethod, this.connectionOf(request.socket), Rejections.idOf(request))
     })
     server.on("newListener", (event) => {
       if (event === "request" && !this.hasRoutes) process.nextTick(() => this.open())
@@ -87,7 +81,7 @@ class Edge {
           request,
           response,
           begin: () => {
-            const rejection = Rejections.check(request)
+            const rejection = Rejections.check(request) ?? (event === "checkExpectation" ? Rejections.unexpected : null)
             if (rejection !== null) return this.reject(rejection, request, response)
             for (const route of routes) route(request, response)
           }
@@ -143,7 +137,7 @@ class Edge {
   }
 
   /** Rejects bytes that are not a request. */
-  private rejectUnparsed(error: NodeJS.ErrnoException, connection: Connection): void {
+  private rejectUnparsed(error: Rejections.ParserError, connection: Connection): void {
     const { isResponding, isUnread, socket } = connection
     if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy()
     // The error is in the body of a request whose response has begun.

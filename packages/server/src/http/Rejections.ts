@@ -1,7 +1,7 @@
 /** Requests that the edge rejects before a route gets them. Every rejection has the API's envelope and a request id. */
 import { request_id_pattern } from "@messaging-crm/core/Actor"
 import { randomUUID } from "node:crypto"
-import { type IncomingMessage, STATUS_CODES } from "node:http"
+import { type IncomingMessage, METHODS, STATUS_CODES } from "node:http"
 
 /** Why a request is rejected at the edge. */
 export interface Rejection {
@@ -35,10 +35,13 @@ const noCoding = invalid(
   "Transfer-Encoding"
 )
 
-export const noTunnel: Rejection = {
+/** The methods that a path can have. A rejection at the edge does not know those of its own path. */
+const allow = "GET, HEAD, POST, PATCH, DELETE"
+
+export const unknownMethod: Rejection = {
   status: 405,
   code: "method_not_allowed",
-  message: "The service is not a proxy and does not support CONNECT. Send the request to the service itself.",
+  message: `The service does not support the request method. Use one of: ${allow}.`,
   param: null
 }
 
@@ -82,8 +85,26 @@ const rejections: Readonly<Record<string, Rejection>> = {
   HPE_UNEXPECTED_CONTENT_LENGTH: noLength
 }
 
+/** An error of the parser, with the bytes in which it occurred, or of its timer. */
+export interface ParserError extends NodeJS.ErrnoException {
+  readonly rawPacket?: Buffer
+}
+
+/** The parser's codes for a method that it does not know, and for one of another protocol than HTTP. */
+const method_codes: ReadonlySet<string> = new Set(["HPE_INVALID_METHOD", "HPE_INVALID_CONSTANT"])
+
+/** A method, of which a part may have been in earlier bytes. */
+const method_pattern = /^[\r\n]*([!#$%&'*+.^`|~\w-]+)(?: |$)/
+
+const hasUnknownMethod = ({ code = "", rawPacket }: ParserError): boolean => {
+  if (!method_codes.has(code)) return false
+  const [, method] = method_pattern.exec(rawPacket?.toString("latin1") ?? "") ?? []
+  return method !== undefined && !METHODS.includes(method)
+}
+
 /** Returns the rejection for an error of the parser or of its timer. */
-export const rejectionOf = ({ code = "" }: NodeJS.ErrnoException): Rejection => rejections[code] ?? malformed
+export const rejectionOf = (error: ParserError): Rejection =>
+  hasUnknownMethod(error) ? unknownMethod : rejections[error.code ?? ""] ?? malformed
 
 /** Headers that a proxy may read differently if they are repeated, each with a bit of its own. */
 const single: ReadonlyMap<string, number> = new Map(
@@ -159,6 +180,7 @@ export const encode = ({ code, message, param, status }: Rejection, request_id: 
     "cache-control": "no-store",
     "x-content-type-options": "nosniff",
     "x-request-id": request_id,
+    ...(status === 405 ? { allow } : {}),
     ...(status === 503 ? { "retry-after": "1" } : {}),
     connection: "close"
   }

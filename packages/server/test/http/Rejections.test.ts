@@ -1,7 +1,19 @@
 /** Requests that the HTTP server rejects before a route gets them, sent over raw sockets. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
-import { close, host, request, send, served, uuid } from "./RawHttp.ts"
+import { Effect, Layer } from "effect"
+import { gated } from "./GatedRoute.ts"
+import { close, host, parsed, request, send, serve, served, type TestResponse, textOf, uuid } from "./RawHttp.ts"
+
+/** Checks the headers that every rejection has. */
+const checkHeaders = ({ body, headers }: TestResponse) => {
+  const { request_id } = JSON.parse(body).error
+  assert.match(request_id, uuid)
+  assert.strictEqual(headers.get("x-request-id"), request_id)
+  assert.strictEqual(headers.get("content-type"), "application/json")
+  assert.strictEqual(headers.get("cache-control"), "no-store")
+  assert.strictEqual(headers.get("x-content-type-options"), "nosniff")
+  assert.strictEqual(headers.get("connection"), "close")
+}
 
 describe("a request that reaches no route", () => {
   for (
@@ -31,8 +43,7 @@ describe("a request that reaches no route", () => {
         431,
         "headers_too_large"
       ],
-      ["a method in lower case", request("get /hello HTTP/1.1", host), 400, "invalid_input"],
-      ["an unknown method", request("FOO /hello HTTP/1.1", host), 400, "invalid_input"],
+      ["a method in lower case", request("get /hello HTTP/1.1", host), 405, "method_not_allowed"],
       ["HTTP/2 in plain text", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400, "invalid_input"],
       [
         "two lengths",
@@ -114,11 +125,7 @@ describe("a request that reaches no route", () => {
         assert.isNotEmpty(error.message)
         const params = ["Authorization", "Content-Length", "Content-Type", "Expect", "Host", "idempotency-key"]
         assert.include([null, ...params, "Transfer-Encoding"], error.param)
-        assert.match(error.request_id, uuid)
-        assert.strictEqual(response.headers.get("x-request-id"), error.request_id)
-        assert.strictEqual(response.headers.get("content-type"), "application/json")
-        assert.strictEqual(response.headers.get("cache-control"), "no-store")
-        assert.strictEqual(response.headers.get("connection"), "close")
+        checkHeaders(response)
       }).pipe(Effect.provide(served)))
   }
 
@@ -173,4 +180,38 @@ describe("a request that reaches no route", () => {
       const response = yield* send(request("GET /hello HTTP/1.1", "X-Request-Id: mine-1"))
       assert.strictEqual(JSON.parse(response.body).error.request_id, "mine-1")
     }).pipe(Effect.provide(served)))
+})
+
+describe("a request that does not arrive in time", () => {
+  for (
+    const [name, text] of [
+      ["its headers", "GET /hello HTTP/1.1\r\nHost"],
+      ["its body", request("POST /wait HTTP/1.1", host, "Transfer-Encoding: chunked")]
+    ] as const
+  ) {
+    it.live(`gets 408: ${name}`, () =>
+      Effect.gen(function*() {
+        const { open, server } = yield* serve(gated().routes)
+        assert.deepStrictEqual([server.headersTimeout, server.requestTimeout], [10_000, 20_000])
+        server.headersTimeout = 1
+        server.requestTimeout = 1
+        const socket = open()
+        socket.write(text)
+        const response = parsed(yield* textOf(socket))
+        assert.strictEqual(response.status, 408)
+        assert.strictEqual(JSON.parse(response.body).error.code, "request_timeout")
+        checkHeaders(response)
+      }).pipe(Effect.scoped))
+  }
+})
+
+describe("a request above the limit of requests in progress", () => {
+  it.live("gets 503 with the headers of every rejection", () =>
+    Effect.gen(function*() {
+      const { ask } = yield* serve(Layer.empty, { requests_max: 0 })
+      const response = parsed(yield* ask(request("GET /hello HTTP/1.1", host)))
+      assert.strictEqual(response.status, 503)
+      assert.strictEqual(response.headers.get("retry-after"), "1")
+      checkHeaders(response)
+    }).pipe(Effect.scoped))
 })
