@@ -35,7 +35,7 @@ const faulty = <A extends object>(service: string, port: A): A =>
     }
   })
 
-/** Storage in memory that fails as `fault` says, after the API key is found. */
+/** Storage in memory that fails as `fault` says. */
 const storage = Layer.effectContext(
   Effect.map(
     Layer.build(Memory.layer),
@@ -44,7 +44,7 @@ const storage = Layer.effectContext(
         new Map(
           Array.from(ports.mapUnsafe, ([service, port]) => [
             service,
-            service.includes("ApiKeyStore") || typeof port !== "object" || port === null ? port : faulty(service, port)
+            typeof port === "object" && port !== null ? faulty(service, port) : port
           ])
         )
       ) as typeof ports
@@ -131,6 +131,10 @@ const during = async <A>(failing: Fault, use: () => Promise<A>): Promise<A> => {
   }
 }
 
+/** A failure of the storage, before or after the API key is found. */
+const failing = (isBefore: boolean): Fault => (name) =>
+  name.endsWith("/ApiKeyStore") === isBefore ? Effect.die(new Error("The storage fails.")) : null
+
 const commitFails = (error: unknown): Fault => (name) => name.endsWith("/Commit") ? Effect.fail(error) : null
 
 /** How to provoke each error code, for any operation that lists it. */
@@ -157,7 +161,7 @@ const provocations: Readonly<Record<string, (of: Documented) => ReturnType<typeo
   unsupported_media_type: (of) => send(of, { text: "x", headers: { "content-type": "text/plain" } }),
   rate_limited: (of) => send(of, {}, { ...place, by: limited, key: limitedKey }),
   storage_exhausted: (of) => send(of, {}, { ...place, by: full, key: fullKey }),
-  internal_error: (of) => during(() => Effect.die(new Error("The storage fails.")), () => send(of)),
+  internal_error: (of) => during(failing(false), () => send(of)),
   search_timeout: (of) =>
     during(
       (name, port) => name.endsWith("/ContactStore") && port === "list" ? Effect.fail(new SearchTimeout()) : null,
@@ -192,6 +196,11 @@ describe("every error that the document lists occurs", () => {
 })
 
 it("a failure has rate headers if and only if the API key is found first", async () => {
-  const failing = await during(() => Effect.die("down"), () => service.request("GET", "/v1/tags", { key: scene.key }))
-  assert.deepStrictEqual([failing.status, failing.headers.has("x-ratelimit-limit")], [500, true])
+  for (const isBefore of [true, false]) {
+    const { headers, status } = await during(
+      failing(isBefore),
+      () => service.request("GET", "/v1/tags", { key: scene.key })
+    )
+    assert.deepStrictEqual([status, headers.has("x-ratelimit-limit")], [500, !isBefore])
+  }
 })

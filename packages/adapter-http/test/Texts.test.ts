@@ -47,12 +47,14 @@ describe("the maximum length in code points applies to", () => {
 
   it("query: 200", async () => {
     const { key } = await service.organization()
-    const found = (length: number) =>
-      service.request("GET", `/v1/contacts?${new URLSearchParams({ query: long(length) })}`, { key })
-    assert.strictEqual((await found(200)).status, 200)
-    const rejected = await found(201)
-    assert.strictEqual(rejected.status, 400)
-    assert.strictEqual(rejected.body.error.param, "query")
+    for (const text of [long, (length: number) => " ".repeat(length)]) {
+      const found = (length: number) =>
+        service.request("GET", `/v1/contacts?${new URLSearchParams({ query: text(length) })}`, { key })
+      assert.strictEqual((await found(200)).status, 200)
+      const rejected = await found(201)
+      assert.strictEqual(rejected.status, 400)
+      assert.strictEqual(rejected.body.error.param, "query")
+    }
   })
 })
 

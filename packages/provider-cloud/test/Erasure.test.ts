@@ -5,6 +5,7 @@ import * as WebhookTransport from "@messaging-crm/adapter-memory/WebhookTranspor
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { CallbackInbox } from "@messaging-crm/core/CallbackInbox"
 import { Channels, type ChannelType, ConnectChannel } from "@messaging-crm/core/Channels"
+import { Contacts, CreateContact } from "@messaging-crm/core/Contacts"
 import { Conversations } from "@messaging-crm/core/Conversations"
 import * as Crm from "@messaging-crm/core/Crm"
 import { ContactId } from "@messaging-crm/core/Ids"
@@ -13,7 +14,7 @@ import { callbacks_ignored } from "@messaging-crm/core/Metrics"
 import { CreateOrganization, Organizations } from "@messaging-crm/core/Organizations"
 import { PersonalData } from "@messaging-crm/core/PersonalData"
 import { CallbackProcessor } from "@messaging-crm/provider-cloud/CallbackProcessor"
-import { DateTime, Deferred, Effect, Fiber, Layer, Metric } from "effect"
+import { DateTime, Deferred, Effect, Fiber, Layer, Metric, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import {
   type CallbackEntry,
@@ -60,7 +61,7 @@ const organization = Effect.fnUntraced(function*(name: string, type: ChannelType
       yield* as(PersonalData.use((data) => data.erase(ContactId.make(contact.id))))
     }
   })
-  return { channel_id: channel.id, erase, texts }
+  return { as, channel_id: channel.id, erase, texts }
 })
 
 const runOnce = Effect.gen(function*() {
@@ -156,6 +157,30 @@ it.effect("an erasure goes by sender and recipient: of messages and statuses in 
     yield* acme.erase
     yield* runOnce
     assert.deepStrictEqual(yield* acme.texts, [kim, "[erased]", "stays"])
+  }).pipe(Effect.provide(service)))
+
+it.effect("an erasure goes by each spelling of the number of a contact who has not written yet", () =>
+  Effect.gen(function*() {
+    yield* TestClock.setTime(noon.epochMilliseconds)
+    for (
+      const [primary_phone, person] of [
+        ["+5511987654321", "551187654321"],
+        ["+551187654321", "5511987654321"],
+        ["+541123456789", "5491123456789"],
+        ["+525512345678", "5215512345678"]
+      ] as const
+    ) {
+      const acme = yield* organization(`acme-${person}`, "phone_messaging")
+      const input = Schema.decodeUnknownSync(CreateContact)({ primary_phone })
+      const contact = yield* acme.as(Contacts.use((contacts) => contacts.create(input)))
+      yield* post([
+        networks.phone_messaging(acme.channel_id, person, "erased"),
+        networks.phone_messaging(acme.channel_id, lee, "stays")
+      ])
+      yield* acme.as(PersonalData.use((data) => data.erase(contact.id)))
+      yield* runOnce
+      assert.deepStrictEqual(yield* acme.texts, ["stays"], person)
+    }
   }).pipe(Effect.provide(service)))
 
 it.effect("a callback that is claimed before an erasure stores nothing afterward, not even for a new contact", () =>
