@@ -14,6 +14,7 @@ import * as Fixtures from "../Fixtures.ts"
 import { greetingWith } from "../Provider.ts"
 import { crm, type It, makeScene, type Storage, work } from "./JourneyScene.ts"
 import { concurrentErasures } from "./PersonalData/ConcurrentErasure.ts"
+import { erasedExternalIds } from "./PersonalData/ErasedExternalIds.ts"
 import { canaries, key, person } from "./PersonalData/PersonScene.ts"
 import { repeatedReports } from "./PersonalData/RepeatedReports.ts"
 
@@ -197,6 +198,7 @@ export const journeyTests = (storage: Storage) => {
     repeatedErasures(it)
     repeatedReports(it)
     concurrentErasures(it)
+    erasedExternalIds(it)
     afterwards(it)
   })
 }

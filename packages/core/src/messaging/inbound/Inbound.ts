@@ -9,7 +9,7 @@
 import { Context, Effect, Layer, Metric, Option, Schema, Stream } from "effect"
 import { type Channel, ChannelStore } from "../../catalog/Channels.ts"
 import { changeIdentity, networkIdsOf, withSpellings } from "../../contacts/ContactIdentities.ts"
-import { ContactStore, type Person } from "../../contacts/Contacts.ts"
+import { ContactStore, isErasedExternalId, type Person } from "../../contacts/Contacts.ts"
 import { applyPreference } from "../../contacts/MarketingPreferences.ts"
 import { concurrently } from "../../kernel/Concurrency.ts"
 import { ChannelId, type OrganizationId } from "../../kernel/Ids.ts"
@@ -61,9 +61,23 @@ export class ChannelUnknown extends Schema.TaggedError<ChannelUnknown>()("Channe
 const fromCallback = (changes: Changes.Changes, callback_id: string | null): Changes.Changes =>
   callback_id === null || Changes.isNone(changes) ? changes : { ...changes, callback: callback_id }
 
+/** Returns the external ID that an event can give to an identity; null if it gives none. */
+const givenExternalId = (event: ProviderEvent): string | null => {
+  switch (event.event) {
+    case "message_received":
+      return event.from.external_id
+    case "message_sent":
+      return event.to.external_id
+    case "identity_changed":
+      return event.now.external_id
+    default:
+      return null
+  }
+}
+
 // ---------------------------------------------------------- operations
 
-/** Counts an event about an erased message. */
+/** Counts an event about an erased message or person. */
 const countErased = Metric.update(Metric.withAttributes(callbacks_ignored, { reason: "erased", kind: "other" }), 1)
 
 /**
@@ -269,6 +283,8 @@ export class Inbound extends Context.Service<Inbound, {
         const located = yield* channels.locate(event.channel_id)
         if (Option.isNone(located)) return yield* new ChannelUnknown({ channel_id: event.channel_id })
         const { channel, organization_id } = located.value
+        // An identity with it would conflict with the erasure that gives this ID to another one.
+        if (isErasedExternalId(givenExternalId(event) ?? "")) return yield* countErased
         yield* apply({ organization_id, channel, callback_id }, event)
       })
 
