@@ -73,7 +73,7 @@ const unionFlaws = ({ discriminator, ...schema }: Json): ReadonlyArray<string> =
   const isTagged = "oneOf" in schema && members.every(isReference) && tags.every((tag) => tag !== undefined) &&
     JSON.stringify(discriminator) === JSON.stringify({ propertyName: "type", mapping })
   return [
-    ...others.map((key) => `${key} beside a union`),
+    ...others.map((key) => `${key} on a schema with a union`),
     ...("anyOf" in schema && "oneOf" in schema ? ["two unions"] : []),
     ...(members.length < 2 ? ["a union of fewer than two members"] : []),
     ...(isTagged || discriminator === undefined && (isNullable || isScalar && !plain.includes("null"))
@@ -113,7 +113,7 @@ const typeFlaws = (schema: Json): ReadonlyArray<string> => {
 const ownFlaws = (schema: unknown): ReadonlyArray<string> => {
   if (!isObject(schema)) return ["not a schema"]
   const only = (...allowed: ReadonlyArray<string>) =>
-    Object.keys(schema).filter((key) => !allowed.includes(key)).map((key) => `${key} beside a reference`)
+    Object.keys(schema).filter((key) => !allowed.includes(key)).map((key) => `${key} on a schema with a reference`)
   if ("$ref" in schema) return only("$ref")
   if ("allOf" in schema) {
     const members = listOf(schema["allOf"])
@@ -238,7 +238,11 @@ describe("the check", () => {
     "a keyword of another type": { type: "object", maxLength: 3 },
     "an unread keyword": { type: "object", properties: { a: text }, not: { type: "string" } },
     "named and other properties": { type: "object", properties: { a: text }, additionalProperties: text },
-    "properties beside a union": { type: "object", properties: { a: text }, anyOf: [text, { type: "integer" }] },
+    "properties on a schema with a union": {
+      type: "object",
+      properties: { a: text },
+      anyOf: [text, { type: "integer" }]
+    },
     "a union of one": { anyOf: [{ type: "integer" }] },
     "a union of unnamed objects": { oneOf: [{ type: "object" }, { type: "object" }] },
     "a union of components without a discriminator": {
@@ -248,7 +252,7 @@ describe("the check", () => {
       oneOf: [{ $ref: "#/components/schemas/SendText" }, { $ref: "#/components/schemas/SendTemplate" }],
       discriminator: { propertyName: "type" }
     },
-    "a text beside a reference": { $ref: "#/components/schemas/SendText", description: "A text." },
+    "a description on a schema with a reference": { $ref: "#/components/schemas/SendText", description: "A text." },
     "an allOf of two": { allOf: [{ $ref: "#/components/schemas/Tag" }, { $ref: "#/components/schemas/Contact" }] },
     "an invalid default": { type: "integer", default: "one" }
   }

@@ -179,7 +179,7 @@ export const upsert = (
   )
 }
 
-const upsertedBy = ({ contact: { id }, outcome }: Written): Upserted => ({ id, outcome })
+const toUpserted = ({ contact: { id }, outcome }: Written): Upserted => ({ id, outcome })
 
 /** The contacts that the upserts of a preview would have written, by the ID of a stored contact or by the value of the match. */
 export interface UpsertPreview extends Map<string, Contact> {}
@@ -198,7 +198,7 @@ const preview = (
     : { ...loaded, ...unmatched, found: Option.some({ ...earlier, version: 1 }) }
   return Result.map(upsert(wanted, found, context), ({ result }) => {
     upserted.set(person, result.contact)
-    return upsertedBy(result)
+    return toUpserted(result)
   })
 }
 
@@ -207,7 +207,7 @@ const preview = (
 const encoder = new TextEncoder()
 const decoder = new TextDecoder()
 const decodeUpserted = Schema.decodeUnknownSync(Schema.fromJsonString(Upserted))
-const upsertedOf = ({ body }: Pick<EncodedResponse, "body">): Upserted => decodeUpserted(decoder.decode(body))
+const readRecorded = ({ body }: Pick<EncodedResponse, "body">): Upserted => decodeUpserted(decoder.decode(body))
 
 /** How a contact's outcome is recorded. */
 const recorded = (result: Upserted): Effect.Effect<EncodedResponse> =>
@@ -253,7 +253,7 @@ const makeUpsertOne = Effect.gen(function*() {
     decide: (loaded: Loaded, context: DecisionContext) =>
       Result.map(
         upsert(wanted, loaded, context),
-        ({ changes, result }) => ({ result: upsertedBy(result), changes })
+        ({ changes, result }) => ({ result: toUpserted(result), changes })
       )
   })
 
@@ -324,7 +324,7 @@ export class ContactUpserts extends Context.Service<ContactUpserts, {
         request: KeyedRequest
       ): Effect.Effect<UpsertResult, KeyError, CurrentActor> =>
         parts.once(request, String(index), (part) => upsertPart(wanted, part)).pipe(
-          Effect.map((response): UpsertResult => Result.succeed(upsertedOf(response))),
+          Effect.map((response): UpsertResult => Result.succeed(readRecorded(response))),
           Effect.catch((error) => isUnfinished(error) ? Effect.fail(error) : Effect.succeed(Result.fail(error)))
         )
 

@@ -36,7 +36,7 @@ const isValid = (number: PhoneNumber): boolean =>
   spellings(number.number).some((spelling) => Option.exists(parse(spelling), (one) => one.isValid()))
 
 /** Returns whether a number is valid only without its last group, which is then a second ending: `+49 151 12345678-79`. */
-const hasSecondEnding = (groups: ReadonlyArray<string>, number: PhoneNumber): boolean =>
+const isValidWithoutLastGroup = (groups: ReadonlyArray<string>, number: PhoneNumber): boolean =>
   groups.length > 1 && !isValid(number) && Option.exists(parse(`+${groups.slice(0, -1).join("")}`), isValid)
 
 /** Returns whether the digits before the national number are the country code, and digits that are dialed within the country. */
@@ -45,7 +45,7 @@ const isComplete = ({ digits, groups, has_trunk_zero }: Notation) => (number: Ph
   const dropped = digits.length - code.length - nationalNumber.length
   // A carrier code has more digits than a trunk prefix. Italy's numbers keep their zero.
   const isSure = dropped <= 2 && !(has_trunk_zero && nationalNumber.startsWith("0"))
-  return number.isPossible() && (isSure || isValid(number)) && !hasSecondEnding(groups, number)
+  return number.isPossible() && (isSure || isValid(number)) && !isValidWithoutLastGroup(groups, number)
 }
 
 /** Returns the number whose first digits are the country code. */

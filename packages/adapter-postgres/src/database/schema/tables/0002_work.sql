@@ -44,7 +44,7 @@ WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_
 CREATE INDEX work_lanes_due ON work_lanes (kind, organization_id, next_due) WHERE next_due < 'infinity';
 CREATE INDEX work_lanes_empty ON work_lanes (emptied_at) WHERE emptied_at IS NOT NULL;
 
--- A record without status and body belongs to a write that changed nothing: its retry returns the resource.
+-- A record without status and body claims the key of a request of several commits.
 CREATE TABLE idempotency_keys (
   organization_id uuid NOT NULL,
   key text COLLATE "C" NOT NULL CHECK (char_length(key) BETWEEN 8 AND 200),
