@@ -7,7 +7,7 @@ import { SecretUnreadable } from "@messaging-crm/core/Secrets"
 import * as Cloud from "@messaging-crm/provider-cloud"
 import { AccountsUnreadable, CloudAccounts } from "@messaging-crm/provider-cloud/CloudAccounts"
 import * as CloudSettings from "@messaging-crm/provider-cloud/CloudSettings"
-import { DateTime, Effect, Layer, Redacted, Result } from "effect"
+import { DateTime, Effect, Layer, Option, Redacted, Result } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { always, behaviorOf } from "../src/fake/Behaviors.ts"
 import { FakeGraph } from "../src/fake/FakeGraph.ts"
@@ -179,25 +179,32 @@ describe("accounts from JSON", () => {
   const channel_id = "01990000-0000-7000-8000-000000000001"
   const setting = {
     apps: [{ id: "app", secret: "s", verify_token: "v" }, { id: "other", secret: "s2", verify_token: "v2" }],
-    channels: [{
+    channels: [
+      ["01990000-0000-7000-8000-000000000002", "105", "emca"],
+      [channel_id, "106", "acme"]
+    ].map(([channel_id, phone_number_id, business_account_id]) => ({
       type: "phone_messaging",
       channel_id,
       app_id: "app",
       token: "t",
-      phone_number_id: "106",
-      business_account_id: "acme"
-    }]
+      phone_number_id,
+      business_account_id
+    }))
   }
 
   it.effect("are found by channel, by business account, and by the IDs of a callback, for the app that signed it", () =>
     Effect.gen(function*() {
       const found = yield* CloudAccounts
       const name = { type: "phone_messaging", id: "106" } as const
-      assert.isTrue((yield* found.accountOfKey("app", name))._tag === "Some")
+      assert.strictEqual(Option.getOrThrow(yield* found.accountOfKey("app", name)).channel_id, channel_id)
       assert.isTrue((yield* found.accountOfKey("other", name))._tag === "None")
       assert.isTrue((yield* found.accountOfKey("app", { ...name, type: "page_messaging" }))._tag === "None")
-      assert.isTrue((yield* found.accountOfBusinessAccount("acme"))._tag === "Some")
-      assert.isTrue((yield* found.accountOfChannel(delivery("+1").channel))._tag === "Some")
+      assert.strictEqual(Option.getOrThrow(yield* found.accountOfBusinessAccount("acme")).channel_id, channel_id)
+      assert.strictEqual(
+        Option.getOrThrow(yield* found.accountOfChannel(delivery("+1").channel)).channel_id,
+        channel_id
+      )
+      assert.deepStrictEqual((yield* found.apps).map(({ id }) => id), ["app", "other"])
     }).pipe(Effect.provide(CloudAccounts.layerJson(Redacted.make(JSON.stringify(setting))))))
 
   it.effect("a channel without an account sends nothing", () =>

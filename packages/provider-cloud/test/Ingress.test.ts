@@ -7,7 +7,8 @@ import { TestClock } from "effect/testing"
 import { request as httpRequest } from "node:http"
 import { bodyOf, messageEntry, messengerEntry, statusEntry } from "../src/fake/CallbackBodies.ts"
 import { FakeGraph } from "../src/fake/FakeGraph.ts"
-import { app, over, Received, recorder } from "./Network.ts"
+import { sign } from "../src/SignedBodies.ts"
+import { app, otherApp, over, Received, recorder } from "./Network.ts"
 
 const channel_id = "01990000-0000-7000-8000-000000000001"
 const other_channel_id = "01990000-0000-7000-8000-000000000002"
@@ -40,7 +41,7 @@ const texts = Effect.map(
 )
 
 layer(over(recorder))("the callback endpoint", (it) => {
-  it.effect("the handshake returns the challenge only for the app's verify token", () =>
+  it.effect("the handshake returns the challenge only for the verify token of one of the apps", () =>
     Effect.gen(function*() {
       const ask = (query: Record<string, string>) => request({}, `?${new URLSearchParams(query)}`)
       const good = {
@@ -48,7 +49,10 @@ layer(over(recorder))("the callback endpoint", (it) => {
         "hub.verify_token": Redacted.value(app.verify_token),
         "hub.challenge": "1158201444"
       }
-      assert.deepStrictEqual(yield* ask(good), { status: 200, text: "1158201444" })
+      for (const { verify_token } of [app, otherApp]) {
+        const query = { ...good, "hub.verify_token": Redacted.value(verify_token) }
+        assert.deepStrictEqual(yield* ask(query), { status: 200, text: "1158201444" })
+      }
       assert.strictEqual((yield* ask({ ...good, "hub.verify_token": "another word" })).status, 403)
       assert.strictEqual((yield* ask({ ...good, "hub.verify_token": "the app's wore" })).status, 403)
       assert.strictEqual((yield* ask({ ...good, "hub.mode": "unsubscribe" })).status, 403)
@@ -65,6 +69,16 @@ layer(over(recorder))("the callback endpoint", (it) => {
       }
       assert.strictEqual((yield* request({ method: "POST", body })).status, 401)
       assert.deepStrictEqual(yield* texts, [])
+    }))
+
+  it.effect("every app can sign a body, but only for its own accounts", () =>
+    Effect.gen(function*() {
+      const fake = yield* FakeGraph
+      const body = bytes(bodyOf([text("signed")]))
+      assert.strictEqual(yield* fake.postRaw(body, yield* sign(otherApp.secret, body)), 200)
+      assert.deepStrictEqual(yield* texts, [])
+      assert.strictEqual(yield* fake.postRaw(body, yield* sign(app.secret, body)), 200)
+      assert.deepStrictEqual(yield* texts, ["signed"])
     }))
 
   it.effect("a body without a signature is rejected before it arrives", () =>
@@ -148,6 +162,75 @@ layer(over(recorder))("the items of a signed body", (it) => {
       yield* fake.enqueue(...entries)
       assert.deepStrictEqual(yield* fake.post({ batch: 1000 }), [200])
       assert.deepStrictEqual(yield* texts, entries.map((_, index) => String(index)))
+    }))
+
+  it.effect("two of everything: entries, changes, numbers, people, messages, and statuses", () =>
+    Effect.gen(function*() {
+      const fake = yield* FakeGraph
+      const both = [1, 2]
+      const expected: Array<string> = []
+      const entries = both.map((entry) => ({
+        id: String(entry),
+        changes: both.flatMap((change) => {
+          const phone_number_id = change === 1 ? channel_id : other_channel_id
+          const metadata = { display_phone_number: "15550783881", phone_number_id }
+          const idOf = (item: number) => `wamid.${entry}.${change}.${item}`
+          const value = { messaging_product: "whatsapp", metadata }
+          const messages = both.map((item) => ({
+            id: idOf(item),
+            from: `491511234567${item}`,
+            timestamp: String(seconds),
+            type: "text",
+            text: { body: idOf(item) }
+          }))
+          const contacts = messages.map(({ from }) => ({ wa_id: from, profile: { name: from } }))
+          const statuses = both.map((item) => ({
+            id: idOf(item),
+            status: "read",
+            timestamp: String(seconds),
+            recipient_id: `491511234567${item}`
+          }))
+          return [
+            { field: "messages", value: { ...value, contacts, messages } },
+            { field: "messages", value: { ...value, statuses } }
+          ]
+        })
+      }))
+      for (const entry of both) {
+        for (const [change, channel] of [channel_id, other_channel_id].entries()) {
+          for (const item of both) {
+            const id = `wamid.${entry}.${change + 1}.${item}`
+            expected.push(`${channel} message_received ${id} 491511234567${item}`)
+            expected.push(`${channel} message_status_reported ${id}`)
+          }
+        }
+      }
+      const whatsApp = bytes(JSON.stringify({ object: "whatsapp_business_account", entry: entries }))
+      assert.strictEqual(yield* fake.postRaw(whatsApp, yield* sign(app.secret, whatsApp)), 200)
+      const messenger = bytes(JSON.stringify({
+        object: "page",
+        entry: [channel_id, other_channel_id].map((id) => ({
+          id,
+          time: seconds * 1000,
+          messaging: both.map((item) => ({
+            sender: { id: `2460${item}` },
+            recipient: { id },
+            timestamp: seconds * 1000,
+            message: { mid: `m.${id}.${item}`, text: "hi" }
+          }))
+        }))
+      }))
+      for (const id of [channel_id, other_channel_id]) {
+        for (const item of both) expected.push(`${id} message_received m.${id}.${item} 2460${item}`)
+      }
+      assert.strictEqual(yield* fake.postRaw(messenger, yield* sign(app.secret, messenger)), 200)
+      const events = yield* Received.use(({ clear }) => clear)
+      const found = events.map((event) => {
+        const id = "provider_message_id" in event ? event.provider_message_id : ""
+        const from = event.event === "message_received" ? ` ${event.from.external_id.replace("+", "")}` : ""
+        return `${event.channel_id} ${event.event} ${id}${from}`
+      })
+      assert.deepStrictEqual(found.toSorted(), expected.toSorted())
     }))
 
   it.effect("callbacks of three channels arrive at one address", () =>

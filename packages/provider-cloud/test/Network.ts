@@ -7,7 +7,7 @@ import type { FileUnavailable } from "@messaging-crm/core/Media"
 import type { MessagingProvider } from "@messaging-crm/core/MessagingProvider"
 import * as Cloud from "@messaging-crm/provider-cloud"
 import { CallbackProcessor } from "@messaging-crm/provider-cloud/CallbackProcessor"
-import type { CloudAccounts, CloudApp } from "@messaging-crm/provider-cloud/CloudAccounts"
+import { CloudAccounts, type CloudApp } from "@messaging-crm/provider-cloud/CloudAccounts"
 import * as CloudSettings from "@messaging-crm/provider-cloud/CloudSettings"
 import * as Ingress from "@messaging-crm/provider-cloud/Ingress"
 import { MediaLoader } from "@messaging-crm/provider-cloud/MediaLoader"
@@ -25,8 +25,18 @@ export const app: CloudApp = {
 
 const token = Redacted.make("the channel's token")
 
-/** Layer for an account of every channel. */
-export const accounts = FakeAccounts.layer(app, token)
+/** Another app, which has no account. It comes first, so that a test notices what only the first app can do. */
+export const otherApp: CloudApp = {
+  id: "other",
+  secret: Redacted.make("the other app's secret"),
+  verify_token: Redacted.make("the other app's word")
+}
+
+/** Layer for two apps, and for an account of every channel. */
+export const accounts = Layer.effect(
+  CloudAccounts,
+  CloudAccounts.useSync((found) => CloudAccounts.of({ ...found, apps: Effect.succeed([otherApp, app]) }))
+).pipe(Layer.provide(FakeAccounts.layer(app, token)))
 
 /** Layer for the settings with the URL of the listening server. */
 const settings = Layer.unwrap(
