@@ -17,14 +17,21 @@ const cached = <S extends OwnSchema, A>(derive: (schema: S) => A) => {
   }
 }
 
-/** Returns the derived function, or otherwise the schema's. */
+/** Returns the derived function, or otherwise the schema's. If the derived function throws, the schema's error names the field. */
 const derivedOr = (
   converter: Option.Option<Converter>,
   otherwise: (value: unknown) => Effect.Effect<unknown>
 ) =>
   Option.match(converter, {
     onNone: () => otherwise,
-    onSome: (convert) => (value: unknown) => Effect.sync(() => convert(value))
+    onSome: (convert) => (value: unknown) =>
+      Effect.suspend(() => {
+        try {
+          return Effect.succeed(convert(value))
+        } catch (defect) {
+          return Effect.andThen(otherwise(value), Effect.die(defect))
+        }
+      })
   })
 
 /** The derived codecs. They return what the schema does, but objects with an unknown tag unchanged. */

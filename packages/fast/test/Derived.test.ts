@@ -1,6 +1,6 @@
 import { afterEach, assert, describe, it, vi } from "@effect/vitest"
 import { checked } from "@messaging-crm/core/Codecs"
-import { DateTime, Effect, Option, Schema, SchemaAST } from "effect"
+import { Cause, DateTime, Effect, Exit, Option, Schema, SchemaAST } from "effect"
 import { fast, isDerived } from "../src/Codecs.ts"
 import { converterOf, valuesConverterOf } from "../src/Derived.ts"
 
@@ -76,6 +76,14 @@ describe("a codec", () => {
     const optional = Schema.Struct({ text: Schema.optionalKey(Schema.String) })
     for (const { ast } of [optional, Schema.NullOr(Murmur)]) {
       assert.deepStrictEqual(valuesConverterOf(ast), Option.none())
+    }
+  })
+
+  it("names the field of a value that it cannot convert", () => {
+    const schema = Schema.Struct({ id: Schema.String, shouts: Schema.Array(Shout) })
+    for (const shouts of [null, [null]]) {
+      const exit = Effect.runSyncExit(fast.decode(schema)({ id: "1", shouts }))
+      assert.include(Exit.isFailure(exit) ? Cause.pretty(exit.cause) : "", "[\"shouts\"]")
     }
   })
 

@@ -56,13 +56,23 @@ export const selection = <const Fields extends Readonly<Record<string, OwnSchema
   schemas.add(schema)
   const all = Schema.Array(schema)
   const fields = Object.keys(schema.fields)
+  const named = (values: unknown) =>
+    Object.fromEntries(fields.map((field, place) => [field, valueOf(values, field, place)]))
   const reading = Effect.map(Codecs, ({ decode, decodeValues }): Reading<Schema.Struct<Fields>["Type"]> => {
     const decodeRow = decodeValues(schema)
     return decodeRow === null
       ? { run: (statement) => statement, decode: decode(all) }
       : {
         run: ({ values }) => values,
-        decode: (found) => Effect.sync(() => (found as ReadonlyArray<ReadonlyArray<unknown>>).map(decodeRow))
+        decode: (found) =>
+          Effect.suspend(() => {
+            try {
+              return Effect.succeed((found as ReadonlyArray<ReadonlyArray<unknown>>).map(decodeRow))
+            } catch (defect) {
+              // Decoding by name fails with the name of the column.
+              return Effect.andThen(decode(all)(found.map(named)), Effect.die(defect))
+            }
+          })
       }
   })
   return {
