@@ -60,8 +60,9 @@ export default defineConfig({
     // A worker imports what its files share once. No test changes a module or a global for good.
     isolate: false,
     unstubGlobals: true,
-    // They end what hangs. A machine that is busy otherwise must not reach them.
-    testTimeout: 300_000,
+    setupFiles: ["vitest.hangs.ts"],
+    // It ends what hangs. A machine that is busy otherwise must not reach it: tests that compute for long set a limit of their own.
+    testTimeout: 60_000,
     hookTimeout: 300_000,
     projects: [
       {
@@ -86,7 +87,7 @@ export default defineConfig({
       },
       {
         extends: true,
-        test: { name: "slow", include: [slow], globalSetup }
+        test: { name: "slow", include: [slow], globalSetup, testTimeout: 300_000 }
       }
     ]
   }

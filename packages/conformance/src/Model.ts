@@ -1,13 +1,14 @@
 /** Compares the service with a small model: after any sequence of commands by two organizations, both give equal results. */
-import { it } from "@effect/vitest"
+import { assert, it } from "@effect/vitest"
 import { type ContactField, ContactFieldRows } from "@messaging-crm/core/ContactFields"
 import * as Crm from "@messaging-crm/core/Crm"
 import { ContactFieldId, Ids, type OrganizationId } from "@messaging-crm/core/Ids"
 import { ProviderBusy, ProviderOutcomeUnknown, ProviderRejected } from "@messaging-crm/core/MessagingProvider"
 import { WorkQueue } from "@messaging-crm/core/WorkQueue"
-import { Effect, Layer } from "effect"
+import { Arbitrary, Cause, Effect, Exit, Layer } from "effect"
 import * as Fixtures from "./Fixtures.ts"
-import { sequence } from "./Model/Commands.ts"
+import { type Command, sequence } from "./Model/Commands.ts"
+import { needed } from "./Model/Differences.ts"
 import { swapped } from "./Model/ModelScene.ts"
 import { type Name, Names } from "./Model/Names.ts"
 import { finishSends, perform } from "./Model/Perform.ts"
@@ -92,19 +93,34 @@ export const modelTest = (storage: Layer.Layer<Crm.StoragePorts, unknown>, { run
   )
 
   it.layer(crm, { timeout: "5 minutes" })("the service", (it) => {
-    it.effect.prop(
-      "returns the model's results for any sequence of commands",
-      { commands: sequence },
-      ({ commands }) =>
-        Effect.gen(function*() {
-          const names = new Names()
-          const [ours, theirs] = [yield* makeOrganization(names.give), yield* makeOrganization(names.give)]
-          yield* applyBehavior([ours, theirs])
-          const scene = { names, ours, theirs }
-          for (const command of commands) yield* perform(command.by === 0 ? scene : swapped(scene), command)
-          yield* finishSends(scene)
-        }),
-      { arbitrary: { runs, maxShrinks: 400 }, timeout: 300_000 }
-    )
+    const run = Effect.fnUntraced(function*(commands: ReadonlyArray<Command>) {
+      const names = new Names()
+      const [ours, theirs] = [yield* makeOrganization(names.give), yield* makeOrganization(names.give)]
+      yield* applyBehavior([ours, theirs])
+      const scene = { names, ours, theirs }
+      for (const command of commands) yield* perform(command.by === 0 ? scene : swapped(scene), command)
+      yield* finishSends(scene)
+    })
+
+    it.effect("returns the model's results for any sequence of commands", () =>
+      Effect.gen(function*() {
+        // Removing commands explains a failure better, and faster, than shrinking their values.
+        const options = { runs, maxShrinks: 0 }
+        const result = yield* Arbitrary.checkEffect(
+          sequence,
+          (commands) => Effect.as(Effect.sandbox(run(commands)), true),
+          options
+        )
+        if (result._tag !== "Falsified") return assert.strictEqual(result._tag, "Passed")
+        const commands = yield* needed(
+          result.shrunkInput,
+          (fewer) => Effect.map(Effect.exit(run(fewer)), Exit.isFailure)
+        )
+        const exit = yield* Effect.exit(run(commands))
+        const failure = Exit.isFailure(exit) ? Cause.pretty(exit.cause) : "The failure does not occur again."
+        assert.fail(
+          [...commands.map((command) => JSON.stringify(command)), failure, `Replay: ${result.replay}`].join("\n")
+        )
+      }), 300_000)
   })
 }

@@ -21,6 +21,7 @@ import { ScriptedEndpoints } from "../Endpoints.ts"
 import { greeting } from "../Provider.ts"
 import * as Contacts from "./Contacts.ts"
 import * as Conversations from "./Conversations.ts"
+import { assertSame } from "./Differences.ts"
 import { listMessages } from "./Messages.ts"
 import { type ModelScene, swapped } from "./ModelScene.ts"
 import { shown } from "./Names.ts"
@@ -48,7 +49,7 @@ export const agree = Effect.fnUntraced(function*<A, E extends { readonly _tag: s
     onSuccess: ok,
     onFailure: rejection
   })
-  assert.deepStrictEqual(shown(result), names.resolve(expected, result))
+  assertSame(shown(result), names.resolve(expected, result))
 })
 
 /** Reads a list to its end, and compares each page. The other organization must not be able to use our cursor. */
@@ -61,7 +62,7 @@ export const agreeOnPages = Effect.fnUntraced(function*<A, E extends { readonly 
   let cursor: string | null = null
   for (let start = 0; start === 0 || start < expected.length; start += size) {
     const { data, next_cursor }: Page<A> = yield* Effect.orDie(as(scene.ours)(list(cursor)))
-    assert.deepStrictEqual(shown(data), scene.names.resolve(expected.slice(start, start + size), data))
+    assertSame(shown(data), scene.names.resolve(expected.slice(start, start + size), data))
     assert.strictEqual(next_cursor === null, start + size >= expected.length)
     if (next_cursor !== null) {
       yield* agree(swapped(scene), rejected("CursorInvalid"), list(next_cursor))
@@ -129,7 +130,7 @@ const agreeOnStoredEvents = Effect.fnUntraced(function*({ names, ours }: ModelSc
   }
   const expected = ours.events.filter((event) => type === null || event.type === type)
     .map(({ data, type }) => canonicalJson(names.resolve({ data, type }, undefined)))
-  assert.deepStrictEqual(stored.toSorted(), expected.toSorted())
+  assertSame(stored.toSorted(), expected.toSorted())
 })
 
 /** Compares our events, the requests to our webhooks, in any order, and the states of their deliveries. */
@@ -151,7 +152,7 @@ export const agreeOnEvents = Effect.fnUntraced(function*(scene: ModelScene) {
       return canonicalJson({ type, data: sorted(rest), has_resource })
     })
     const expected = [...posted, ...replayed].map((event) => canonicalJson(names.resolve(event, undefined)))
-    assert.deepStrictEqual(received.toSorted(), expected.toSorted())
+    assertSame(received.toSorted(), expected.toSorted())
     const webhook_id = WebhookId.make(names.idOf(id))
     const deliveries = yield* as(ours)(Effect.orDie(WebhookDeliveries.use(({ list }) => list(webhook_id))))
     const statuses = [
@@ -159,7 +160,7 @@ export const agreeOnEvents = Effect.fnUntraced(function*(scene: ModelScene) {
       ...pending.map(({ type }) => `${type} pending`),
       ...abandoned.map(({ type }) => `${type} failed`)
     ]
-    assert.deepStrictEqual(
+    assertSame(
       deliveries.map(({ event_type, status }) => `${event_type} ${status}`).toSorted(),
       statuses.toSorted()
     )

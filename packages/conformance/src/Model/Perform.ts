@@ -8,6 +8,7 @@ import { ScriptedProvider } from "../Provider.ts"
 import { agreeOnCatalogs, agreeOnEvents, agreeOnLists } from "./Agreement.ts"
 import type { CommandHandlers } from "./CommandHandlers.ts"
 import type { Command } from "./Commands.ts"
+import { assertSame } from "./Differences.ts"
 import * as Events from "./Events.ts"
 import { type ModelScene, swapped } from "./ModelScene.ts"
 import { contactHandlers } from "./Perform/Contacts.ts"
@@ -32,14 +33,14 @@ const attemptSends = ({ names, ours, theirs }: ModelScene, calls: ReadonlyArray<
     if (organization === undefined) continue
     const send = Sends.due(organization).find(({ id }) => names.idOf(id) === reference)
     if (send === undefined) return assert.fail(`It was not the turn of send ${reference}.`)
-    assert.deepStrictEqual([recipient, content.type, content.text], [
+    assertSame([recipient, content.type, content.text], [
       send.recipient,
       send.content.type,
       send.content.text
     ])
     Sends.attempt(organization, send)
   }
-  assert.deepStrictEqual(organizations.flatMap(Sends.due), [])
+  assertSame(organizations.flatMap(Sends.due), [])
 }
 
 /** Lets time pass and the worker do what is due. Then the model does the same. */

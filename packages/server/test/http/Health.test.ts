@@ -17,7 +17,7 @@ const rootKey = (byte: number) => Redacted.make(new Uint8Array(32).fill(byte))
 const start = Effect.fnUntraced(function*(url: string, key: ReturnType<typeof rootKey>) {
   const database = Layers.database(Redacted.make(url))
   const routes = Layer.unwrap(Effect.map(Database.isReady, Health.layer)).pipe(
-    Layer.provide(Layers.crm(Layers.postgres, absent)),
+    Layer.provide(Layers.crm(Layer.provide(Layers.postgres, database), absent)),
     Layer.provide([database, Layer.succeed(RootKeys, [key]), Layer.succeed(References.MinimumLogLevel, "None")]),
     Layer.fresh
   )
