@@ -11,8 +11,8 @@ beforeEach(({ onTestFailed }) =>
   onTestFailed(({ task }) => {
     const isHang = task.result?.errors?.some(({ message }) => message.startsWith("Test timed out")) === true
     if (!isHang) return
-    console.error(
-      `"${task.name}" waited for: ${resources()}. If no timer and no socket is listed, it waited for a promise or for TestClock.`
+    process.stderr.write(
+      `"${task.name}" waited for: ${resources()}. If no timer and no socket is listed, it waited for a promise or for TestClock.\n`
     )
   })
 )
