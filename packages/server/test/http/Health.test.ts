@@ -3,6 +3,7 @@ import { assert, it } from "@effect/vitest"
 import { RootKeys } from "@messaging-crm/core/Secrets"
 import { Effect, Layer, Redacted, References } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
+import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { absent } from "../../src/BuiltInProviders.ts"
 import * as Database from "../../src/Database.ts"
@@ -44,6 +45,14 @@ it.effect("a process is ready only after the migrations, and only with a key of 
     assert.strictEqual((yield* Effect.flip(Layer.build(current)))._tag, "StartupRejected")
     yield* Databases.migrate(url)
     yield* Layer.build(Layer.fresh(current))
+    assert.deepStrictEqual(yield* first, [200, { status: "ok" }])
+    // A part of the schema is missing, as before the migrations of another version.
+    const forget = SqlClient.SqlClient.use((sql) =>
+      sql`DELETE FROM messaging_crm_schema WHERE name = 'functions/require_writable.sql' RETURNING name`
+    )
+    assert.lengthOf(yield* Effect.provide(forget, Layers.database(Redacted.make(url))), 1)
+    assert.deepStrictEqual(yield* first, [503, { status: "unavailable" }])
+    yield* Databases.migrate(url)
     assert.deepStrictEqual(yield* first, [200, { status: "ok" }])
     const other = yield* start(url, rootKey(2))
     assert.deepStrictEqual(yield* other, [503, { status: "unavailable", reason: "secret_key" }])
