@@ -1,8 +1,9 @@
 /** Tests of the callback endpoint: signatures, size limits, and stored events. */
 import { assert, layer } from "@effect/vitest"
 import { limits } from "@messaging-crm/core/Limits"
+import * as Callback from "@messaging-crm/provider-cloud/Callback"
 import { body_bytes_max, path, unverified_bytes_max } from "@messaging-crm/provider-cloud/Ingress"
-import { DateTime, Effect, Redacted } from "effect"
+import { DateTime, Effect, Option, Redacted } from "effect"
 import { TestClock } from "effect/testing"
 import { request as httpRequest } from "node:http"
 import { bodyOf, messageEntry, messengerEntry, statusEntry } from "../src/fake/CallbackBodies.ts"
@@ -231,6 +232,11 @@ layer(over(recorder))("the items of a signed body", (it) => {
         return `${event.channel_id} ${event.event} ${id}${from}`
       })
       assert.deepStrictEqual(found.toSorted(), expected.toSorted())
+      // The endpoint splits bodies, and `parse` also reads a body that is not split.
+      const parsed = [whatsApp, messenger].map((body) =>
+        Callback.parse(new TextDecoder().decode(body), { received_at: noon })
+      )
+      assert.lengthOf(parsed.flatMap((each) => Option.getOrThrow(each).events), expected.length)
     }))
 
   it.effect("callbacks of three channels arrive at one address", () =>
