@@ -20,7 +20,7 @@ import { FetchHttpClient, HttpClient, HttpClientRequest } from "effect/http"
 import { forward } from "../../src/cli/WebhookListener.ts"
 import * as Telemetry from "../../src/observability/Telemetry.ts"
 
-/** What happens to a request. Each redirect status is a situation, and so are 429 and two errors of a server. */
+/** A kind of response, or the lack of one. */
 export type Situation = "ok" | "redirect" | "429" | "5xx" | "silence" | "slow body" | "other certificate"
 
 /**

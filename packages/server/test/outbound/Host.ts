@@ -30,19 +30,23 @@ export const start = Effect.fnUntraced(function*(
   certificate: ServerOptions | null = null
 ) {
   const heard: Array<Heard> = []
-  let connections = 0
+  const counts = { connections: 0, ended: 0 }
   const listener = (request: IncomingMessage, response: ServerResponse) => {
     const [path = ""] = (request.url ?? "").split("?")
     const found = { line: `${request.method} ${path}`, headers: request.headers, isAborted: false }
     heard.push(found)
     response.once("close", () => {
       found.isAborted = !response.writableFinished
+      counts.ended++
     })
     // A client that waits for a response sees it only after its request was read.
     request.resume().once("end", () => respond(response, mannerOf(found)))
   }
   const server = certificate === null ? createServer(listener) : createSecureServer(certificate, listener)
-  server.on("tlsClientError", () => {}).on("connection", () => connections++)
+  server.on("tlsClientError", () => {}).on("connection", (socket) => {
+    counts.connections++
+    socket.once("close", () => counts.ended++)
+  })
   const port = yield* Effect.acquireRelease(
     Effect.callback<number>((resume) => {
       // A listening TCP server has a port.
@@ -54,5 +58,7 @@ export const start = Effect.fnUntraced(function*(
         server.closeAllConnections()
       })
   )
-  return { connections: () => connections, heard, port }
+  /** Whether a response or a connection has ended. */
+  const hasEnded = () => counts.ended > 0
+  return { connections: () => counts.connections, hasEnded, heard, port }
 })

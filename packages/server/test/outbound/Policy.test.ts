@@ -53,13 +53,17 @@ type Reached = Effect.Success<ReturnType<typeof hostOf>>
 const fork = (client: OutboundClient, base_url: string) =>
   Effect.forkChild(Effect.withSpan(client.call(base_url), "a span"), { startImmediately: true })
 
-/** Advances the clock until the client has an outcome, or tries again. */
-const outcomeOf = Effect.fnUntraced(function*(fiber: Fiber.Fiber<string>, isAgain: () => boolean) {
-  yield* Effect.replicateEffect(turn, 50)
-  const isOver = () => fiber.pollUnsafe() !== undefined || isAgain()
-  yield* until("an outcome", isOver, Effect.andThen(turn, Effect.suspend(() => isOver() ? Effect.void : advance(50))))
-  return isAgain() ? "again" : yield* Fiber.join(fiber)
-})
+/** Advances the clock after the first attempt, until the client has an outcome, or tries again. */
+const outcomeOf = Effect.fnUntraced(
+  function*({ hasEnded }: Reached, fiber: Fiber.Fiber<string>, isAgain: () => boolean) {
+    const isOver = () => fiber.pollUnsafe() !== undefined || isAgain()
+    // While the attempt runs, time would end it.
+    yield* until("the end of the first attempt", () => isOver() || hasEnded())
+    yield* Effect.replicateEffect(turn, 50)
+    yield* until("an outcome", isOver, Effect.andThen(turn, Effect.suspend(() => isOver() ? Effect.void : advance(50))))
+    return isAgain() ? "again" : yield* Fiber.join(fiber)
+  }
+)
 
 /** Checks that only this host was reached, on the known paths, and with the known headers. */
 const checkReached = (
@@ -91,7 +95,7 @@ for (const [title, client] of Object.entries(clients)) {
     it.effect("reaches its host, with its headers", () =>
       Effect.gen(function*() {
         const host = yield* hostOf(client, { status: 200, body: textOf(client.body) })
-        assert.strictEqual(yield* outcomeOf(yield* fork(client, host.base_url), () => false), outcomes.ok)
+        assert.strictEqual(yield* outcomeOf(host, yield* fork(client, host.base_url), () => false), outcomes.ok)
         checkReached(client, host)
       }))
 
@@ -101,7 +105,7 @@ for (const [title, client] of Object.entries(clients)) {
           const elsewhere = yield* Host.start(() => ({ status: 200, body: textOf(client.body) }))
           const location = `http://127.0.0.1:${elsewhere.port}/elsewhere`
           const host = yield* hostOf(client, { status, headers: { location } })
-          const outcome = yield* outcomeOf(yield* fork(client, host.base_url), () => host.reached().length > 1)
+          const outcome = yield* outcomeOf(host, yield* fork(client, host.base_url), () => host.reached().length > 1)
           assert.strictEqual(outcome, outcomes[situation] === "status" ? String(status) : outcomes[situation])
           checkReached(client, host)
           assert.isEmpty(elsewhere.heard)
@@ -126,7 +130,7 @@ for (const [title, client] of Object.entries(clients)) {
             yield* advance(1)
             yield* until(`the end of the attempt after ${deadline} s`, () => host.reached()[0]?.isAborted === true)
           }
-          const outcome = yield* outcomeOf(fiber, () => host.reached().length > 1)
+          const outcome = yield* outcomeOf(host, fiber, () => host.reached().length > 1)
           assert.strictEqual(outcome, outcomes[situation].replace(/ at once$/, ""))
           checkReached(client, host)
         }))
@@ -142,9 +146,9 @@ for (const [title, client] of Object.entries(clients)) {
         )
         const manner = { status: 200, body: textOf(client.body) }
         const host = yield* hostOf(client, manner, { name, certificate })
-        assert.strictEqual(yield* outcomeOf(yield* fork(client, host.base_url), () => false), outcomes.ok)
+        assert.strictEqual(yield* outcomeOf(host, yield* fork(client, host.base_url), () => false), outcomes.ok)
         const other = yield* hostOf(client, manner, { name: "127.0.0.1", certificate })
-        const outcome = yield* outcomeOf(yield* fork(client, other.base_url), () => other.connections() > 1)
+        const outcome = yield* outcomeOf(other, yield* fork(client, other.base_url), () => other.connections() > 1)
         assert.strictEqual(outcome, outcomes["other certificate"])
         assert.isEmpty(other.heard)
       }))
