@@ -13,21 +13,29 @@ import * as Backends from "./Backends.ts"
 /** The required settings of a session, as PostgreSQL shows them. */
 const promised: Readonly<Record<string, string>> = {
   application_name: "messaging-crm",
+  array_nulls: "on",
+  bytea_output: "hex",
   client_connection_check_interval: "5s",
+  DateStyle: "ISO, MDY",
+  default_transaction_isolation: "read committed",
   enable_seqscan: "off",
   enable_sort: "off",
+  gin_fuzzy_search_limit: "0",
   idle_in_transaction_session_timeout: "5s",
+  IntervalStyle: "postgres",
   jit: "off",
   lock_timeout: "0",
   max_parallel_workers_per_gather: "0",
   plan_cache_mode: "force_generic_plan",
+  standard_conforming_strings: "on",
   statement_timeout: "5s",
   synchronous_commit: "on",
   tcp_keepalives_count: "2",
   tcp_keepalives_idle: "5",
   tcp_keepalives_interval: "5",
   TimeZone: "UTC",
-  transaction_timeout: "10s"
+  transaction_timeout: "10s",
+  transform_null_equals: "off"
 }
 
 const settings = (sql: SqlClient.SqlClient) =>
@@ -126,7 +134,7 @@ it.layer(Database.layer)("Client", (it) => {
       yield* Fiber.join(holding)
     }))
 
-  it.effect("gives every session the timeouts, and the settings for generic plans", () =>
+  it.effect("gives every session its own settings, whatever the defaults of the server", () =>
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
       assert.deepStrictEqual(yield* settings(sql), promised)

@@ -6,11 +6,11 @@ import { Ids } from "@messaging-crm/core/Ids"
 import { MessageRetentionStore } from "@messaging-crm/core/MessageRetention"
 import { insert } from "@messaging-crm/core/Messages"
 import { SendRows } from "@messaging-crm/core/Sends"
-import { Effect, Layer, Option } from "effect"
+import { Effect, Fiber, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import * as Database from "../testing/Database.ts"
 import * as Processes from "./Processes.ts"
-import { whileOpen } from "./Sessions.ts"
+import { waiterFor, whileOpen } from "./Sessions.ts"
 
 const database = Layer.mergeAll(layer, Ids.layer).pipe(Layer.provideMerge(Database.layerAlone))
 
@@ -79,5 +79,32 @@ it.layer(database, { excludeTestServices: true })("the removal of old messages",
       assert.deepStrictEqual(left, [{ id: message.id }])
       assert.strictEqual(yield* purge, 1)
       assert.strictEqual(yield* purge, 1)
+    }))
+
+  it.effect("keeps the previews of a message that arrives after it has read their conversation", () =>
+    Effect.gen(function*() {
+      const other = yield* Processes.start
+      const ours = yield* Fixtures.organization
+      const thread = yield* Fixtures.thread(ours)
+      yield* Fixtures.message(ours, thread, { created_at: afterNoon(1) })
+      const arrives = Fixtures.message(ours, thread, { created_at: afterNoon(20), text: "new" })
+      const purge = MessageRetentionStore.use((store) => store.purge(afterNoon(10), 9))
+      const purging = yield* whileOpen(
+        arrives,
+        Effect.fnUntraced(function*(pid) {
+          const purging = yield* Effect.forkChild(Effect.provide(purge, other))
+          yield* waiterFor(pid)
+          return purging
+        })
+      )
+      assert.strictEqual(yield* Fiber.join(purging), 1)
+      const sql = yield* SqlClient.SqlClient
+      const previews = yield* sql`
+        SELECT contact.last_activity_preview AS contact, conversation.last_activity_preview AS conversation
+        FROM conversations conversation
+        JOIN contacts contact ON contact.organization_id = conversation.organization_id AND contact.id = conversation.contact_id
+        WHERE conversation.organization_id = ${ours}
+      `
+      assert.deepStrictEqual(previews, [{ contact: "new", conversation: "new" }])
     }))
 })

@@ -48,4 +48,15 @@ layer(database, { timeout: "5 minutes" })("the database", (it) => {
         assert.isTrue(isUnique(names, condition), `the unique columns of ${name}`)
       }))
   }
+
+  it.effect("loses no table but the counters of keys in a crash", () =>
+    Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      const unlogged = yield* sql<{ readonly name: string }>`
+        SELECT relname AS name
+        FROM pg_class
+        WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r' AND relpersistence <> 'p'
+      `
+      assert.deepStrictEqual(unlogged, [{ name: "api_key_windows" }])
+    }))
 })

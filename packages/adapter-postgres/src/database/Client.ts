@@ -21,7 +21,17 @@ export interface Options {
  * that hang, so that a lock is held at most 15 seconds after its process has died.
  */
 const settings = {
+  // An operator may have chosen other defaults, with which statements fail or return other values.
+  array_nulls: "on",
+  bytea_output: "hex",
+  DateStyle: "ISO, MDY",
+  default_transaction_isolation: "read committed",
+  gin_fuzzy_search_limit: "0",
+  IntervalStyle: "postgres",
+  lock_timeout: "0",
+  standard_conforming_strings: "on",
   TimeZone: "UTC",
+  transform_null_equals: "off",
   statement_timeout: "5s",
   transaction_timeout: "10s",
   idle_in_transaction_session_timeout: "5s",

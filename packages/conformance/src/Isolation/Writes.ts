@@ -211,7 +211,7 @@ export const parts: Readonly<Record<keyof Changes.Changes, CommitPart>> = {
   raise: null,
   expand: (_, rows) =>
     rows.flatMap(({ row, table }) =>
-      /events$/.test(table) ? [["event", Changes.expand(EventId.make(String(row["id"])))] as const] : []
+      table.endsWith("events") ? [["event", Changes.expand(EventId.make(String(row["id"])))] as const] : []
     ),
   enqueue: null,
   throttle: null,

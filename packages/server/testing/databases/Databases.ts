@@ -19,8 +19,27 @@ const urlOf = (server: string, name: string): string => server.replace(/\/[^/?]*
 /** Creates the tables of the service in an empty database. */
 export const migrate = (url: string) => Migrations.run.pipe(Effect.provide(clientOf(url)), Effect.orDie)
 
-/** Creates the database that `migrated` copies. */
+/** Defaults that a server's operator can choose, and that change what statements do in a session that does not set its own. */
+const hostile_defaults = {
+  array_nulls: "off",
+  bytea_output: "escape",
+  DateStyle: "SQL, DMY",
+  default_transaction_isolation: "serializable",
+  gin_fuzzy_search_limit: "1",
+  IntervalStyle: "sql_standard",
+  lock_timeout: "1ms",
+  standard_conforming_strings: "off",
+  statement_timeout: "900ms",
+  synchronous_commit: "off",
+  TimeZone: "Asia/Kathmandu",
+  transform_null_equals: "on"
+}
+
+/** Creates the database that `migrated` copies, and gives the server's sessions the defaults. */
 export const createTemplate = Effect.fnUntraced(function*(server: string, name: string) {
+  for (const [setting, value] of Object.entries(hostile_defaults)) {
+    yield* run(server, `ALTER ROLE ALL SET ${setting} = ${value.includes(",") ? value : `'${value}'`}`)
+  }
   yield* run(server, `CREATE DATABASE ${name}`)
   yield* migrate(urlOf(server, name))
 })
