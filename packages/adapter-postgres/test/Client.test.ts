@@ -3,8 +3,9 @@ import * as Client from "@messaging-crm/adapter-postgres/Client"
 import { CommitConnections } from "@messaging-crm/adapter-postgres/CommitConnections"
 import { type PoolUsage, poolUsages } from "@messaging-crm/adapter-postgres/PoolUsage"
 import { SearchConnections } from "@messaging-crm/adapter-postgres/SearchConnections"
+import { CurrentTurn } from "@messaging-crm/core/Turns"
 import { Config, Effect, Exit, Fiber, Latch, Layer } from "effect"
-import { SqlClient } from "effect/sql"
+import { SqlClient, type SqlError } from "effect/sql"
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
 import * as Database from "../testing/Database.ts"
@@ -187,6 +188,32 @@ it.layer(Database.layer)("Client", (it) => {
       yield* Effect.all(Array.from({ length: 200 }, () => sql`SELECT 1`), { concurrency: "unbounded" })
       yield* free
       yield* Fiber.join(waiting)
+    }))
+
+  it.effect("runs statements of organizations in turns, however many one of them has", () =>
+    Effect.gen(function*() {
+      const commits = yield* CommitConnections
+      const pids = yield* Backends.pids(commits, 5)
+      const { free, id } = yield* lockedRow
+      const done: Array<string> = []
+      const statementsOf = (
+        organization: string,
+        count: number,
+        statement: Effect.Effect<unknown, SqlError.SqlError>
+      ) =>
+        Effect.all(
+          Array.from({ length: count }, () => Effect.tap(statement, () => Effect.sync(() => done.push(organization)))),
+          { concurrency: "unbounded" }
+        ).pipe(Effect.provideService(CurrentTurn, organization), Effect.forkChild({ startImmediately: true }))
+      const blocked = yield* statementsOf("busy", 5, rename(commits, id))
+      yield* lockWaits(pids, 5)
+      const busy = yield* statementsOf("busy", 200, commits`SELECT 1`)
+      const other = yield* statementsOf("other", 5, commits`SELECT 1`)
+      yield* free
+      yield* Fiber.join(other)
+      // Each of the five waits for one of the other organization, and for those that run.
+      assert.isAtMost(done.filter((organization) => organization === "busy").length, 5 + 5 + 5)
+      yield* Effect.forEach([blocked, busy], Fiber.join)
     }))
 
   it.effect("counts the statements in progress, and those that wait for a connection", () =>

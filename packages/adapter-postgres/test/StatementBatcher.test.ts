@@ -1,4 +1,5 @@
 import { assert, it } from "@effect/vitest"
+import { CurrentTurn } from "@messaging-crm/core/Turns"
 import { Cause, Effect, Exit, Fiber, Latch, References } from "effect"
 import { SqlClient } from "effect/sql"
 import * as StatementBatcher from "../src/database/StatementBatcher.ts"
@@ -47,6 +48,31 @@ it.layer(Database.layer)("Requests that share a statement", (it) => {
       yield* go.open
       assert.deepStrictEqual(yield* Effect.forEach(numbers(100), ask, unbounded), numbers(100))
       assert.strictEqual(Math.max(...statements), 16)
+    }))
+
+  it.effect("are those of all organizations in turns, however many requests one of them has", () =>
+    Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      const go = yield* Latch.make()
+      const statements: Array<ReadonlyArray<string>> = []
+      const ask = StatementBatcher.make(sql, (requests: ReadonlyArray<string>) => {
+        statements.push(requests)
+        return Effect.as(go.await, requests)
+      })
+      const askFor = (organization: string, count: number) =>
+        Effect.forEach(numbers(count), () => ask(organization), unbounded).pipe(
+          Effect.provideService(CurrentTurn, organization),
+          Effect.forkChild({ startImmediately: true })
+        )
+      const busy = yield* askFor("busy", 1000)
+      yield* settled
+      const other = yield* askFor("other", 4)
+      yield* go.open
+      yield* Fiber.join(busy)
+      yield* Fiber.join(other)
+      // The four statements that ran contain no request of the other organization, and the next one contains all.
+      const isOther = statements.map((requests) => requests.filter((each) => each === "other").length)
+      assert.deepStrictEqual(isOther.slice(0, 5), [0, 0, 0, 0, 4])
     }))
 
   it.effect("complete although the client of the first one has disconnected", () =>

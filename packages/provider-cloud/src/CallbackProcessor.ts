@@ -6,6 +6,7 @@
  * the same, and the callback is retried.
  */
 import { CallbackInbox, type ClaimedCallback } from "@messaging-crm/core/CallbackInbox"
+import type { OrganizationId } from "@messaging-crm/core/Ids"
 import { Inbound, type ProviderEvent } from "@messaging-crm/core/Inbound"
 import { FileUnavailable } from "@messaging-crm/core/Media"
 import { inOrderByPerson, order_wait_max, subjectsOf } from "@messaging-crm/core/ProviderEventOrder"
@@ -21,7 +22,7 @@ import { type EventWithFile, makeStoreWithFile } from "./MessageFiles.ts"
 import * as PersonTurns from "./PersonTurns.ts"
 import { Profiles } from "./Profiles.ts"
 
-/** The maximum number of files that are downloaded at once, of which one channel can use half. */
+/** The maximum number of files that are downloaded at once, of which one organization can use half. */
 const files_max = 8
 
 /**
@@ -69,7 +70,7 @@ const makeProcessEvents = Effect.gen(function*() {
   const inbound = yield* Inbound
   const profiles = yield* Profiles
   const storeWithFile = yield* makeStoreWithFile
-  const downloads = new Turns<string>({ places: files_max, share: "half" })
+  const downloads = new Turns<OrganizationId | null>({ places: files_max, share: "half" })
 
   /** Starts a lookup of the sender's names. The message does not wait for it. */
   const lookUpNames = (account: CloudAccount, event: ProviderEvent) => {
@@ -87,9 +88,9 @@ const makeProcessEvents = Effect.gen(function*() {
   /** Stores an event. A message with a file fails if there is no slot to download it in time. */
   const store = (event: ProviderEvent, callback: ReceivedCallback) =>
     hasFile(event)
-      ? Effect.flatMap(
-        downloads.runWithin(event.channel_id, turn_wait_max, storeWithFile(event, callback)),
-        Option.match({ onNone: () => new FileUnavailable(), onSome: () => Effect.void })
+      ? inbound.organizationOf(event.channel_id).pipe(
+        Effect.flatMap((id) => downloads.runWithin(id, turn_wait_max, storeWithFile(event, callback))),
+        Effect.flatMap(Option.match({ onNone: () => new FileUnavailable(), onSome: () => Effect.void }))
       )
       : inbound.receive(event, callback.id)
 

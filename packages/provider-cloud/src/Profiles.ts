@@ -6,7 +6,8 @@
  */
 import { limits } from "@messaging-crm/core/Limits"
 import { firstCharacters } from "@messaging-crm/core/Text"
-import { Clock, Context, Duration, Effect, Layer, Option, Schedule, Schema, Semaphore } from "effect"
+import { Turns } from "@messaging-crm/core/Turns"
+import { Clock, Context, Duration, Effect, Layer, Option, Schedule, Schema } from "effect"
 import { HttpClient, HttpClientRequest } from "effect/http"
 import { accountKeyOf, type CloudAccount } from "./CloudAccounts.ts"
 import { CloudSettings } from "./CloudSettings.ts"
@@ -33,9 +34,9 @@ const fields = { page_messaging: "name,first_name,last_name", photo_social: "nam
 const recorded_people_max = 10_000
 /** How long a person is not looked up again. */
 const lookup_interval = Duration.days(1)
-/** How many lookups run, or wait to run or to be repeated. */
+/** How many lookups run, or wait to run or to be repeated. One account has at most half of them. */
 const in_progress_max = 1000
-/** How many lookups run at once. */
+/** How many lookups run at once, of which one account has at most half. */
 const at_once_max = 4
 const look_up_time_max = Duration.seconds(10)
 /** The pauses before a lookup is repeated: one minute, then five. */
@@ -87,25 +88,20 @@ const requestProfile = (
     Effect.timeoutOrElse({ duration: look_up_time_max, orElse: () => Effect.fail(new ResponseLost()) })
   )
 
-/** Makes the record of the lookups in progress, and of when each person may be looked up again. */
+/** Makes the record of when each person may be looked up again. */
 const makeRecord = () => {
   /** In the order of the lookups. */
   const retryAt = new Map<string, number>()
-  let inProgress = 0
   return {
-    /** Begins the lookup of a person, and returns true, unless it is too early or too many are in progress. */
+    /** Records a lookup of the person, and returns true, unless it is too early. */
     begin: (key: string, now: number): boolean => {
-      if ((retryAt.get(key) ?? 0) > now || inProgress >= in_progress_max) return false
+      if ((retryAt.get(key) ?? 0) > now) return false
       retryAt.delete(key)
       retryAt.set(key, now + Duration.toMillis(lookup_interval))
       const [oldest] = retryAt.keys()
       if (retryAt.size > recorded_people_max && oldest !== undefined) retryAt.delete(oldest)
-      inProgress++
       return true
     },
-    end: Effect.sync(() => {
-      inProgress--
-    }),
     /** Lets the person be looked up again at once. */
     forget: (key: string) => Effect.sync(() => retryAt.delete(key))
   }
@@ -118,8 +114,9 @@ export const layer: Layer.Layer<never, never, HttpClient.HttpClient> = Layer.eff
     const client = yield* HttpClient.HttpClient
     const settings = yield* CloudSettings
     const scope = yield* Effect.scope
-    const slots = yield* Semaphore.make(at_once_max)
-    const { begin, end, forget } = makeRecord()
+    const inProgress = new Turns<string>({ places: in_progress_max, share: "half" })
+    const running = new Turns<string>({ places: at_once_max, share: "half" })
+    const { begin, forget } = makeRecord()
 
     const run = (
       key: string,
@@ -134,7 +131,6 @@ export const layer: Layer.Layer<never, never, HttpClient.HttpClient> = Layer.eff
         ),
         Effect.catch((error) => isTransient(error) ? forget(key) : Effect.void),
         Effect.catchDefect((defect) => Effect.andThen(forget(key), Effect.logWarning("Profile lookup failed", defect))),
-        Effect.ensuring(end),
         // The path names a person.
         Effect.withTracerEnabled(false)
       )
@@ -146,10 +142,11 @@ export const layer: Layer.Layer<never, never, HttpClient.HttpClient> = Layer.eff
     ) {
       if (account.type === "phone_messaging") return
       const { id, type } = accountKeyOf(account)
-      const key = JSON.stringify([type, id, person_id])
+      const [turn, key] = [JSON.stringify([type, id]), JSON.stringify([type, id, person_id])]
       if (!begin(key, yield* Clock.currentTimeMillis)) return
-      const profile = slots.withPermit(requestProfile(client, settings, account, person_id))
-      yield* Effect.forkIn(run(key, profile, onFound), scope)
+      const profile = running.run(turn, requestProfile(client, settings, account, person_id))
+      const looked = inProgress.runWithin(turn, Duration.zero, run(key, profile, onFound))
+      yield* Effect.forkIn(Effect.tap(looked, (done) => Option.isNone(done) ? forget(key) : Effect.void), scope)
     })
 
     return { lookUp }

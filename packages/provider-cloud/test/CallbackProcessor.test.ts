@@ -1,6 +1,6 @@
 /** Accounts of callbacks: each is looked up once, and the files of one do not delay those of another. */
 import { assert, it } from "@effect/vitest"
-import { ChannelId } from "@messaging-crm/core/Ids"
+import { ChannelId, OrganizationId } from "@messaging-crm/core/Ids"
 import { Inbound, type ProviderEvent } from "@messaging-crm/core/Inbound"
 import { type FileStream, FileUnavailable } from "@messaging-crm/core/Media"
 import { callbacks_ignored } from "@messaging-crm/core/Metrics"
@@ -22,6 +22,8 @@ const account = (phone_number_id: string, digit: number) => ({
 })
 
 const apps = [{ id: "app", secret: Redacted.make("secret"), verify_token: Redacted.make("verify") }]
+
+const organization = (digit: number) => OrganizationId.make(`00000000-0000-7000-8000-00000000000${digit}`)
 
 const noon = DateTime.makeUnsafe("2026-11-20T12:00:00.000Z")
 
@@ -47,12 +49,13 @@ const callback = (body: Uint8Array, received_at: DateTime.Utc) => ({
 const processor = (
   accounts: Layer.Layer<CloudAccounts>,
   receive: Inbound["Service"]["receive"],
-  load: MediaLoader["Service"]["load"] = () => Stream.die("There is no such file.")
+  load: MediaLoader["Service"]["load"] = () => Stream.die("There is no such file."),
+  organizationOf: Inbound["Service"]["organizationOf"] = () => Effect.succeed(null)
 ) =>
   CallbackProcessor.layer.pipe(Layer.provide([
     accounts,
     Layer.succeed(MediaLoader, { load }),
-    Layer.mock(Inbound, { receive }),
+    Layer.mock(Inbound, { receive, organizationOf }),
     Layer.mock(Profiles, { lookUp: () => Effect.void })
   ]))
 
@@ -68,23 +71,26 @@ const endlessFile = Effect.gen(function*() {
   return { file, readers: Ref.get(readers), fourReaders: Deferred.await(areFour) }
 })
 
-it.effect("files of one account that do not arrive do not delay those of another", () =>
+it.effect("files of one organization that do not arrive do not delay those of another", () =>
   Effect.gen(function*() {
     const { file, fourReaders, readers } = yield* endlessFile
+    // More channels than there are places.
+    const slow = ["a", "b", "c", "d", "e", "f", "g", "h"]
     const layer = processor(
-      accountsOf(account("slow", 1), account("fast", 2)),
+      accountsOf(...slow.map((id, number) => account(id, number + 2)), account("fast", 1)),
       (event) =>
         "media" in event && event.media !== null && event.media.bytes !== null &&
           !(event.media.bytes instanceof Uint8Array)
           ? Effect.orDie(Stream.runDrain(event.media.bytes))
           : Effect.void,
-      (of) => of.type === "phone_messaging" && of.phone_number_id === "slow" ? file : Stream.make(new Uint8Array([1]))
+      (of) => of.type === "phone_messaging" && of.phone_number_id !== "fast" ? file : Stream.make(new Uint8Array([1])),
+      (channel_id) => Effect.succeed(organization(channel_id === account("fast", 1).channel_id ? 1 : 2))
     )
     yield* Effect.gen(function*() {
       const { process } = yield* CallbackProcessor
       const now = yield* DateTime.now
       const fibers = yield* Effect.forEach(
-        Array.from({ length: 20 }, (_, number) => image("slow", number)),
+        Array.from({ length: 20 }, (_, number) => image(slow[number % 8] ?? "", number)),
         (body) => Effect.forkChild(process(callback(body, now)))
       )
       yield* fourReaders

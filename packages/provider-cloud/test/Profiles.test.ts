@@ -4,7 +4,7 @@ import { ChannelId } from "@messaging-crm/core/Ids"
 import type { CloudAccount } from "@messaging-crm/provider-cloud/CloudAccounts"
 import * as CloudSettings from "@messaging-crm/provider-cloud/CloudSettings"
 import * as Profiles from "@messaging-crm/provider-cloud/Profiles"
-import { Effect, Layer, Redacted } from "effect"
+import { Effect, Latch, Layer, Redacted } from "effect"
 import { HttpClient, HttpClientResponse } from "effect/http"
 import { TestClock } from "effect/testing"
 
@@ -18,6 +18,16 @@ const photo: CloudAccount = { type: "photo_social", ...of, account_id: "1785", p
 const number: CloudAccount = { type: "phone_messaging", ...of, phone_number_id: "1", business_account_id: "2" }
 
 const rejected = (code: number) => Response.json({ error: { code, message: "Rejected" } }, { status: 400 })
+
+const layerOver = (client: HttpClient.HttpClient) =>
+  Profiles.layer.pipe(
+    Layer.provide(Layer.succeed(HttpClient.HttpClient, client)),
+    Layer.provide(CloudSettings.layer({
+      base_url: "https://graph.example",
+      photo_social_base_url: "https://photo.example",
+      version: "v1"
+    }))
+  )
 
 /** Runs a test over a network that returns these responses in order, and then the last one for every other request. */
 const scene = <E>(
@@ -45,14 +55,7 @@ const scene = <E>(
       write: (account, person_id = "24601") =>
         Effect.andThen(lookUp(account, person_id, (found) => Effect.sync(() => void names.push(found))), settle)
     })
-  ).pipe(Effect.provide(Profiles.layer.pipe(
-    Layer.provide(Layer.succeed(HttpClient.HttpClient, client)),
-    Layer.provide(CloudSettings.layer({
-      base_url: "https://graph.example",
-      photo_social_base_url: "https://photo.example",
-      version: "v1"
-    }))
-  )))
+  ).pipe(Effect.provide(layerOver(client)))
 }
 
 describe("profiles", () => {
@@ -111,10 +114,42 @@ describe("profiles", () => {
         })
     ))
 
-  it.effect("are bounded: further lookups wait, and beyond a limit they are dropped", () =>
+  it.effect("are bounded: one account waits for as many as are free, and its others are dropped", () =>
     scene([() => new Response("", { status: 503 })], ({ requests, write }) =>
       Effect.gen(function*() {
-        for (let person = 0; person < 1010; person++) yield* write(page, String(person))
-        assert.lengthOf(requests, 1000)
+        for (let person = 0; person < 510; person++) yield* write(page, String(person))
+        assert.lengthOf(requests, 500)
+        for (let person = 0; person < 10; person++) yield* write(photo, String(person))
+        assert.lengthOf(requests, 510)
+        // A dropped person is looked up with the next message, once the others are over.
+        yield* TestClock.adjust("10 minutes")
+        const before = requests.length
+        yield* write(page, "505")
+        assert.lengthOf(requests, before + 1)
       })))
+
+  it.effect("of an account that does not respond leave places for those of another", () =>
+    Effect.gen(function*() {
+      const [requests, released] = [new Array<string>(), yield* Latch.make()]
+      const client = HttpClient.make((request, url) =>
+        Effect.gen(function*() {
+          requests.push(url.host)
+          if (url.host === "graph.example") yield* released.await
+          return HttpClientResponse.fromWeb(request, Response.json({ name: "Ana" }))
+        })
+      )
+      const names: Array<string | null> = []
+      yield* Profiles.Profiles.use(({ lookUp }) =>
+        Effect.gen(function*() {
+          const write = (account: CloudAccount, person: number) =>
+            lookUp(account, String(person), ({ display_name }) => Effect.sync(() => void names.push(display_name)))
+          for (let person = 0; person < 20; person++) yield* write(page, person)
+          yield* Effect.replicateEffect(Effect.yieldNow, 50)
+          assert.deepStrictEqual(requests, ["graph.example", "graph.example"])
+          for (let person = 0; person < 5; person++) yield* write(photo, person)
+          yield* Effect.replicateEffect(Effect.yieldNow, 200)
+          assert.deepStrictEqual(names, ["Ana", "Ana", "Ana", "Ana", "Ana"])
+        })
+      ).pipe(Effect.provide(layerOver(client)))
+    }))
 })

@@ -8,7 +8,7 @@ import { deliver, delivery, kindOf } from "./Deliveries.ts"
 
 /** Layer of a network in the same process that passes its events to a function. */
 const networkThatCalls = (receive: (event: ProviderEvent) => Effect.Effect<void>) =>
-  Callbacks.layer.pipe(Layer.provide(Layer.succeed(Inbound, { receive })), Layer.provideMerge(MockProvider.layer))
+  Callbacks.layer.pipe(Layer.provide(Layer.mock(Inbound, { receive })), Layer.provideMerge(MockProvider.layer))
 
 /** Delivers one message to a number that replies, stops at `time`, and returns the events received by then. */
 const receivedFrom = (receive: (event: ProviderEvent) => Effect.Effect<void>, time: Effect.Effect<void>) =>

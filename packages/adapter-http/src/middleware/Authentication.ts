@@ -4,7 +4,7 @@ import { DefaultCountry } from "@messaging-crm/core/Countries"
 import type { ApiKeyId } from "@messaging-crm/core/Ids"
 import { limits } from "@messaging-crm/core/Limits"
 import { authorize } from "@messaging-crm/core/Operations"
-import { Turns } from "@messaging-crm/core/Turns"
+import { CurrentTurn, Turns } from "@messaging-crm/core/Turns"
 import { Context, Effect, Layer } from "effect"
 import * as ErrorMapping from "../api/ErrorMapping.ts"
 import * as Errors from "../api/Errors.ts"
@@ -66,8 +66,12 @@ export const layer = Layer.effect(
           Effect.andThen(turns.run(key_id, httpEffect))
         )
         return yield* authorized.pipe(
-          Effect.provideService(CurrentActor, actor),
-          Effect.provideService(DefaultCountry, default_country)
+          Effect.provideContext(
+            Context.make(CurrentActor, actor).pipe(
+              Context.add(DefaultCountry, default_country),
+              Context.add(CurrentTurn, actor.organization_id)
+            )
+          )
         )
       })
     })

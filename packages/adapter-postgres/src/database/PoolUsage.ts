@@ -1,4 +1,5 @@
 /** How busy the connection pools of this process are, for its metrics. */
+import type { Turns } from "@messaging-crm/core/Turns"
 import { Effect, type Pool } from "effect"
 
 /** The usage of one pool at one moment. */
@@ -19,12 +20,12 @@ const pools = new Set<() => PoolUsage>()
 export const poolUsages = (): ReadonlyArray<PoolUsage> => Array.from(pools, (read) => read())
 
 /** Registers a pool until the scope closes. */
-export const register = <A, E>(name: string, { config, state }: Pool.Pool<A, E>) => {
+export const register = <A, E>(name: string, { config, state }: Pool.Pool<A, E>, turns: Turns<unknown>) => {
   const read = (): PoolUsage => ({
     name,
     max: config.maxSize,
     statements: Array.from(state.items).reduce((sum, { refCount }) => sum + refCount, 0),
-    waiting: state.waiters.size
+    waiting: state.waiters.size + turns.waitingCount
   })
   return Effect.acquireRelease(Effect.sync(() => pools.add(read)), () => Effect.sync(() => pools.delete(read)))
 }

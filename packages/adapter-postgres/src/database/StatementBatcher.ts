@@ -2,10 +2,11 @@
  * Batches of concurrent requests, because a statement costs more than a short request.
  *
  * Requests of one turn of the event loop share a statement, and so do requests that
- * arrive while `statements_max` statements run. `work/BatchedCommit/Batcher.ts`
- * batches commits, and lists the differences.
+ * arrive while `statements_max` statements run: their organizations take turns.
+ * `work/BatchedCommit/Batcher.ts` batches commits, and lists the differences.
  */
-import { Cause, Deferred, Effect, Exit, Option, Semaphore, Struct } from "effect"
+import { CurrentTurn, insertInOrder, Order } from "@messaging-crm/core/Turns"
+import { Cause, Context, Effect, Exit, Option, Struct } from "effect"
 import { type SqlClient, SqlError } from "effect/sql"
 import { isRejection } from "./Writable.ts"
 
@@ -17,10 +18,13 @@ const server_errors: ReadonlySet<string> = new Set(["ConnectionError", "Statemen
 /** Runs the statement of some requests, and returns a result for each, in their order. */
 export type Statement<Request, A> = (requests: ReadonlyArray<Request>) => Effect.Effect<ReadonlyArray<A>>
 
-/** The requests of one statement. */
-interface Batch<Request, A> {
-  readonly requests: Array<Request>
-  readonly exits: Deferred.Deferred<ReadonlyArray<Exit.Exit<A>>>
+/** A request that waits for its statement. */
+interface Waiting<Request, A> {
+  readonly request: Request
+  readonly context: Context.Context<never>
+  readonly key: unknown
+  readonly position: number
+  readonly resume: (exit: Exit.Exit<A>) => void
 }
 
 /** Whether a statement failed because of the server, so that each of its requests would fail too. */
@@ -55,45 +59,54 @@ const runAll = <Request, A>(
  * connection, a timeout, or a full disk, more statements would make it worse.
  */
 export const make = <Request, A>(sql: SqlClient.SqlClient, statement: Statement<Request, A>) => {
-  const permits = Semaphore.makeUnsafe(statements_max)
-  /** The batch whose statement has not begun; null if the next request starts one. */
-  let open: Batch<Request, A> | null = null
+  const order = new Order<unknown>()
+  /** The waiting requests, in the order of their turns. */
+  const waiting: Array<Waiting<Request, A>> = []
+  /** The number of statements, of which one can still collect requests. */
+  let [statements, isCollecting] = [0, false]
 
-  /** Runs a batch with the next permit, at the end of this turn. In a fiber of its own, because several requests wait for it. */
-  const run = (batch: Batch<Request, A>) => {
-    const begin = Effect.suspend(() => {
-      if (open === batch) open = null
-      return runAll(statement, batch.requests)
-    })
-    return Effect.forkDetach(
-      Deferred.into(Semaphore.withPermit(permits, Effect.andThen(Effect.yieldNow, begin)), batch.exits),
-      { startImmediately: true }
-    )
+  const takeBatch = (): ReadonlyArray<Waiting<Request, A>> => {
+    const batch = waiting.splice(0, requests_max)
+    for (const { key, position } of batch) order.serve(key, position)
+    return batch
   }
 
-  const resultAt = ({ exits }: Batch<Request, A>, index: number): Effect.Effect<A> =>
-    Effect.flatMap(
-      Deferred.await(exits),
-      (all) => all[index] ?? Effect.die(new Error("A request has no result."))
-    )
+  const runBatch = Effect.suspend(() => {
+    const batch = takeBatch()
+    isCollecting = false
+    startNext()
+    return Effect.map(runAll(statement, batch.map(({ request }) => request)), (exits) => {
+      statements--
+      startNext()
+      for (const [index, { resume }] of batch.entries()) {
+        resume(exits[index] ?? Exit.die(new Error("A request has no result.")))
+      }
+    })
+  })
 
-  /** Starts a batch with a request. An interruption must not leave the batch open without a fiber that runs it. */
-  const start = (request: Request): Effect.Effect<A> =>
-    Effect.uninterruptibleMask((restore) => {
-      const batch: Batch<Request, A> = { requests: [request], exits: Deferred.makeUnsafe() }
-      open = batch
-      return Effect.andThen(run(batch), restore(resultAt(batch, 0)))
+  /** Starts a statement at the end of this turn. In a fiber of its own, because several requests wait for it. */
+  const startNext = (): void => {
+    const [first] = waiting
+    if (first === undefined || isCollecting || statements === statements_max) return
+    isCollecting = true
+    statements++
+    // The requests have different keys, so the statement has one of its own.
+    const context = Context.add(first.context, CurrentTurn, statement)
+    Effect.runForkWith(context)(Effect.andThen(Effect.yieldNow, runBatch))
+  }
+
+  const join = (request: Request, context: Context.Context<never>): Effect.Effect<A> =>
+    Effect.callback((resume) => {
+      const key = Context.get(context, CurrentTurn)
+      insertInOrder(waiting, { request, context, key, position: order.positionOf(key, 1), resume })
+      startNext()
     })
 
-  const join = (request: Request): Effect.Effect<A> =>
-    open === null || open.requests.length === requests_max
-      ? start(request)
-      : resultAt(open, open.requests.push(request) - 1)
-
   return (request: Request): Effect.Effect<A> =>
-    Effect.flatMap(
-      Effect.serviceOption(sql.transactionService),
-      (outer) => Option.isNone(outer) ? join(request) : runSingle(statement, request)
+    Effect.withFiber(({ context }) =>
+      Option.isNone(Context.getOption(context, sql.transactionService))
+        ? join(request, context)
+        : runSingle(statement, request)
     )
 }
 

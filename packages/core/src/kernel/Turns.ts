@@ -4,7 +4,7 @@
  * A resource has places. What uses it has a key, such as its organization, and a weight. Waiting keys take turns by weight:
  * a key that has used little goes before one that has used much, so none can delay another by asking for more.
  */
-import { type Duration, Effect, Option } from "effect"
+import { Context, type Duration, Effect, Option } from "effect"
 
 /**
  * The order in which the requests of several keys are served, as in self-clocked fair queuing (Golestani, 1994).
@@ -35,6 +35,22 @@ export class Order<Key> {
     this.leave(key, position)
   }
 }
+
+/** Inserts a request into a list that is in the order of turns. */
+export const insertInOrder = <Request extends { readonly position: number }>(
+  list: Array<Request>,
+  request: Request
+): void => {
+  list.splice(list.findLastIndex(({ position }) => position <= request.position) + 1, 0, request)
+}
+
+/**
+ * The key with which a fiber waits for what every operation uses, such as a connection of the database: its organization.
+ * Null for the service itself.
+ */
+export const CurrentTurn = Context.Reference<unknown>("@messaging-crm/core/Turns/CurrentTurn", {
+  defaultValue: () => null
+})
 
 export interface Options {
   /** The total weight that can be in use at once. */
@@ -75,6 +91,11 @@ export class Turns<Key> {
   /** The weight that is free. */
   get free(): number {
     return this.options.places - this.used
+  }
+
+  /** The number of waiting requests. */
+  get waitingCount(): number {
+    return Array.from(this.waiting.values()).reduce((sum, { size }) => sum + size, 0)
   }
 
   private isWithinShare(key: Key, weight: number): boolean {

@@ -1,6 +1,7 @@
 /** Work execution: one claimed item, and how its defects are handled. */
 import { DateTime, Effect } from "effect"
 import * as Traces from "../kernel/Traces.ts"
+import { CurrentTurn } from "../kernel/Turns.ts"
 import * as Changes from "./Changes.ts"
 import { Decide } from "./Decide.ts"
 import type { ClaimedWork } from "./WorkQueue.ts"
@@ -61,6 +62,7 @@ export const makePerform = Effect.gen(function*() {
       Effect.onInterrupt(() => settle({ claimed, outcome: "release" })),
       Effect.catchDefect((defect) => recover(claimed, defect)),
       Effect.catchDefect((defect) => Effect.logError("Work item defect not recorded", defect)),
+      Effect.provideService(CurrentTurn, claimed.organization_id),
       // The span continues the trace that enqueued the item.
       Effect.withSpan(`Worker.${claimed.kind}`, {
         ...Traces.within(claimed.trace),

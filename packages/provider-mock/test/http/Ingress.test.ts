@@ -51,7 +51,7 @@ const withIngress = <A, E>(
   test: (url: string) => Effect.Effect<A, E, Secrets>
 ) => {
   const ingress = HttpRouter.serve(MockIngress.layer, { disableLogger: true, disableListenLog: true }).pipe(
-    Layer.provide(Layer.succeed(Inbound, { receive })),
+    Layer.provide(Layer.mock(Inbound, { receive })),
     Layer.provideMerge(Layer.merge(listen, Secrets.layer))
   )
   return Effect.flatMap(address, (url) => test(`${url}/ingress/mock`)).pipe(Effect.provide(ingress))

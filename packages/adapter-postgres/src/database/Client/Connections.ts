@@ -1,4 +1,5 @@
 import { type PgConnection, PgPool } from "@effect/sql-pg"
+import { CurrentTurn, Turns } from "@messaging-crm/core/Turns"
 import { Effect, Exit, Pool, type Scope, Stream } from "effect"
 import type { SqlConnection, SqlError } from "effect/sql"
 import type { NetConnectOpts } from "node:net"
@@ -162,7 +163,10 @@ const finder = (hosts: Hosts) => {
   return (slot: Slot) => Effect.suspend(() => find(slot, hosts.length))
 }
 
-/** Makes a pool. A connection is borrowed for one statement, or reserved until the scope closes. */
+/**
+ * Makes a pool. A connection is borrowed for one statement, for which organizations take turns, or reserved until the scope
+ * closes.
+ */
 export const make = Effect.fnUntraced(function*(config: Config): Effect.fn.Return<
   {
     readonly borrower: SqlConnection.Borrower
@@ -177,13 +181,16 @@ export const make = Effect.fnUntraced(function*(config: Config): Effect.fn.Retur
     concurrency: config.statements_per_connection
   })
   const find = finder(config.hosts)
-  yield* PoolUsage.register(config.name, slots)
-  const borrower: SqlConnection.Borrower = (use) =>
-    Pool.use(slots, (slot) =>
+  const turns = new Turns({ places: config.connections * config.statements_per_connection })
+  yield* PoolUsage.register(config.name, slots, turns)
+  const borrower: SqlConnection.Borrower = (use) => {
+    const statement = Pool.use(slots, (slot) =>
       Effect.flatMap(
         find(slot),
         ({ pool, watchdog }) => pool.use((connection) => use(new Connection(watchdog, connection)))
       ))
+    return Effect.withFiber((fiber) => turns.run(fiber.getRef(CurrentTurn), statement))
+  }
   return {
     // A statement that was rejected has changed nothing, so it is repeated where writes are accepted.
     borrower: (use) => Effect.catchIf(borrower(use), Server.isReadOnly, () => borrower(use)),

@@ -9,7 +9,7 @@
  *
  * A batch has a slot and its keys until it ends.
  */
-import { Order } from "@messaging-crm/core/Turns"
+import { insertInOrder, Order } from "@messaging-crm/core/Turns"
 import type { Array } from "effect"
 
 /** The conditions of a request, as the batcher's `Options` describe them. */
@@ -67,8 +67,7 @@ export class Admission<R extends AdmissibleRequest> {
   /** Adds a waiting request. */
   add(request: R): ReadonlyArray<Batch<R>> {
     const position = this.order.positionOf(request.owner, request.weight)
-    const after = this.waiting.findLastIndex((other) => other.position <= position)
-    this.waiting.splice(after + 1, 0, { request, position })
+    insertInOrder(this.waiting, { request, position })
     return this.canStart(request.group) ? this.startNext() : []
   }
 

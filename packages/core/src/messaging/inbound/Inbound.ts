@@ -15,6 +15,7 @@ import { concurrently } from "../../kernel/Concurrency.ts"
 import { ChannelId, type OrganizationId } from "../../kernel/Ids.ts"
 import { callbacks_ignored } from "../../kernel/Metrics.ts"
 import { traced } from "../../kernel/Traces.ts"
+import { CurrentTurn } from "../../kernel/Turns.ts"
 import * as Changes from "../../work/Changes.ts"
 import { Decide, type DecisionContext } from "../../work/Decide.ts"
 import { ConversationStore } from "../Conversations.ts"
@@ -239,6 +240,8 @@ export class Inbound extends Context.Service<Inbound, {
     event: ProviderEvent,
     callback_id?: string | null
   ) => Effect.Effect<void, ChannelUnknown | FileUnavailable>
+  /** Returns the organization of a channel; null if no organization has it. */
+  readonly organizationOf: (channel_id: ChannelId) => Effect.Effect<OrganizationId | null>
 }>()("@messaging-crm/core/Inbound") {
   static readonly layer = Layer.effect(
     Inbound,
@@ -285,10 +288,17 @@ export class Inbound extends Context.Service<Inbound, {
         const { channel, organization_id } = located.value
         // An identity with it would conflict with the erasure that gives this ID to another one.
         if (isErasedExternalId(givenExternalId(event) ?? "")) return yield* countErased
-        yield* apply({ organization_id, channel, callback_id }, event)
+        yield* Effect.provideService(
+          apply({ organization_id, channel, callback_id }, event),
+          CurrentTurn,
+          organization_id
+        )
       })
 
-      return Inbound.of({ receive })
+      const organizationOf = (channel_id: ChannelId) =>
+        Effect.map(channels.locate(channel_id), (located) => Option.getOrNull(located)?.organization_id ?? null)
+
+      return Inbound.of({ receive, organizationOf })
     })
   )
 }
