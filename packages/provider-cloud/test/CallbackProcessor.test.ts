@@ -94,6 +94,9 @@ it.effect("files of one organization that do not arrive do not delay those of an
         (body) => Effect.forkChild(process(callback(body, now)))
       )
       yield* fourReaders
+      // Those that get no place wait.
+      yield* Effect.replicateEffect(Effect.yieldNow, 1000, { discard: true })
+      assert.strictEqual(yield* readers, 4)
       yield* Effect.forEach(
         [0, 1, 2, 3, 4, 5],
         (number) => process(callback(image("fast", number), now)),

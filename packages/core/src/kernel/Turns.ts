@@ -149,6 +149,10 @@ export class Turns<Key> {
 
   /** Takes the turn of a request, or returns the wait for it. */
   private take(request: Request<Key>): Effect.Effect<void> | null {
+    if (this.waiting.size === 0 && this.isWithinShare(request.key, request.weight) && this.hasPlaces(request.weight)) {
+      this.hold(request)
+      return null
+    }
     const ofKey = this.waiting.get(request.key)
     if (ofKey === undefined) this.waiting.set(request.key, new Set([request]))
     else ofKey.add(request)
@@ -172,7 +176,7 @@ export class Turns<Key> {
       this.stopWaiting(request)
       this.order.leave(key, position)
     }
-    this.grantNext()
+    if (this.waiting.size > 0) this.grantNext()
   }
 
   /** Runs an effect in its turn. */

@@ -1,7 +1,8 @@
 import { Inbound } from "@messaging-crm/core/Inbound"
 import { inOrderByPerson } from "@messaging-crm/core/ProviderEventOrder"
 import { Secrets } from "@messaging-crm/core/Secrets"
-import { ByteSize, Effect, Exit, Layer, Option, Schema, Semaphore } from "effect"
+import { Turns } from "@messaging-crm/core/Turns"
+import { ByteSize, Effect, Exit, Layer, Option, Schema } from "effect"
 import { HttpIncomingMessage, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { body_bytes_max, body_too_large, Callback, signature_header, signedDigest } from "./Protocol.ts"
 
@@ -48,15 +49,15 @@ const storeEvents = Effect.fnUntraced(function*(request: HttpServerRequest.HttpS
   return respond(200, "ok")
 })
 
-/** Reads a callback whose signature is valid, while `bytes` has room for its body. */
-const respondTo = (bytes: Semaphore.Semaphore) =>
+/** Reads a callback whose signature is valid, once its body has a turn. */
+const respondTo = (bodies: Turns<"network">) =>
   Effect.gen(function*() {
     const request = yield* HttpServerRequest.HttpServerRequest
     const digest = yield* signedDigest(request.headers[signature_header] ?? "")
     if (Option.isNone(digest)) return invalidSignature
     const length = Number(request.headers["content-length"] ?? body_bytes_max)
     if (length > body_bytes_max) return tooLarge
-    return yield* Semaphore.withPermits(bytes, Math.max(bytes_min, length))(storeEvents(request, digest.value))
+    return yield* bodies.run("network", storeEvents(request, digest.value), Math.max(bytes_min, length))
   }).pipe(
     Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(body_bytes_max)),
     Effect.catchTags({
@@ -72,6 +73,6 @@ const respondTo = (bytes: Semaphore.Semaphore) =>
  */
 export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
   const services = yield* Effect.context<Inbound | Secrets>()
-  const bytes = yield* Semaphore.make(bytes_max)
-  yield* router.add("POST", "/ingress/mock", Effect.provideContext(respondTo(bytes), services))
+  const bodies = new Turns<"network">({ places: bytes_max })
+  yield* router.add("POST", "/ingress/mock", Effect.provideContext(respondTo(bodies), services))
 })).pipe(Layer.provide(Secrets.layer))
