@@ -54,7 +54,7 @@ it("is that of the organization, in requests, in the worker, and in callbacks", 
     event_types: ["message.sent", "message.updated", "contact.created"]
   })
   await request("POST", "/tags", { name: "vip", color: "red" })
-  const contact = await request("POST", "/contacts", { full_name: "Kim", primary_phone: "+4915112345678" })
+  const contact = await request("POST", "/contacts", { first_name: "Kim", primary_phone: "+4915112345678" })
   const send = await request("POST", "/conversations", {
     channel_id: channel.id,
     phone: contact.primary_phone,
@@ -73,6 +73,8 @@ it("is that of the organization, in requests, in the worker, and in callbacks", 
   ) await request("GET", path)
   await request("POST", `/webhooks/${webhook}/replay`, { since: new Date(Date.now() - 60_000).toISOString() })
   await service.runtime.runPromise(Effect.replicateEffect(Worker.use((worker) => worker.runOnce), 5))
-  console.log([...called].toSorted(), [...wrong])
+  const stores = new Set(Array.from(called, (call) => call.slice(call.lastIndexOf("/") + 1).split(".")[0]))
+  assert.includeMembers([...stores], ["ContactStore", "EventStore", "MessageStore", "SendStore", "WebhookReplayStore"])
+  assert.isTrue(called.has("@messaging-crm/core/Commit.commit"))
   assert.deepStrictEqual([...wrong], [])
 })

@@ -118,7 +118,7 @@ export const recorder = Layer.effectContext(Effect.gen(function*() {
     const stored = yield* withFile(event)
     yield* Ref.update(events, (all) => [...all, stored])
   })
-  return Context.make(Inbound, { receive }).pipe(
+  return Context.make(Inbound, { receive, organizationOf: () => Effect.succeed(null) }).pipe(
     Context.add(Received, {
       events: Ref.get(events),
       clear: Ref.getAndSet(events, []),
