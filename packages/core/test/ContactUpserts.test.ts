@@ -5,41 +5,46 @@ import * as Fixtures from "@messaging-crm/conformance/Fixtures"
 import * as Provider from "@messaging-crm/conformance/Provider"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { Contacts, CreateContact } from "@messaging-crm/core/Contacts"
-import { ContactUpserts, UpsertContacts } from "@messaging-crm/core/ContactUpserts"
+import { ContactUpserts, people_at_once, UpsertContacts } from "@messaging-crm/core/ContactUpserts"
 import * as Crm from "@messaging-crm/core/Crm"
 import { Decide } from "@messaging-crm/core/Decide"
 import { IdempotencyConflict, IdempotencyKey, RequestProcessing } from "@messaging-crm/core/Idempotency"
 import { IdempotentParts } from "@messaging-crm/core/IdempotentParts"
 import { Ids } from "@messaging-crm/core/Ids"
+import { limits } from "@messaging-crm/core/Limits"
 import { Secrets } from "@messaging-crm/core/Secrets"
 import { StorageUse } from "@messaging-crm/core/StorageUse"
 import { WorkSignal } from "@messaging-crm/core/WorkQueue"
-import { Effect, Layer, Result, Schema } from "effect"
+import { Effect, Fiber, Layer, Queue, Result, Schema } from "effect"
 
 type Interruption = IdempotencyConflict | RequestProcessing
 
-/** Upserts whose request runs, and whose second contact meets a failure. */
-const failingAt = (interruption: Interruption | null) => {
-  let count = 0
-  const failing = Layer.effect(
+/** Upserts with a change to how their parts run. */
+const withParts = (change: (parts: IdempotentParts["Service"]) => Partial<IdempotentParts["Service"]>) => {
+  const changed = Layer.effect(
     IdempotentParts,
-    Effect.map(IdempotentParts, (parts) => ({
-      ...parts,
-      once: (request, part, work) => {
-        count += 1
-        return count === 2 && interruption !== null ? Effect.fail(interruption) : parts.once(request, part, work)
-      }
-    }))
+    Effect.map(IdempotentParts, (parts) => ({ ...parts, ...change(parts) }))
   )
   // The layer of every operation builds it too, and shares what was built.
   return Layer.fresh(ContactUpserts.layer).pipe(
-    Layer.provide(failing),
+    Layer.provide(changed),
     Layer.provide(Decide.layer),
     Layer.provide(Layer.mergeAll(Secrets.layer, StorageUse.layer)),
     Layer.provideMerge(Crm.layer),
     Layer.provideMerge(Layer.mergeAll(Memory.layer, Provider.layer("callback_ref"), Ids.layer, WorkSignal.layer)),
     Layer.fresh
   )
+}
+
+/** Upserts whose request runs, and whose second contact meets a failure. */
+const failingAt = (interruption: Interruption | null) => {
+  let count = 0
+  return withParts((parts) => ({
+    once: (request, part, work) => {
+      count += 1
+      return count === 2 && interruption !== null ? Effect.fail(interruption) : parts.once(request, part, work)
+    }
+  }))
 }
 
 const input = Schema.decodeSync(UpsertContacts)({
@@ -101,3 +106,40 @@ it.effect("an id is compared as it is written, except a number on phone messagin
       assert.deepStrictEqual(identities.map((one) => [one.channel_type, one.external_id]), [[channel_type, expected]])
     })
   )).pipe(Effect.provide(failingAt(null))))
+
+it.effect("an organization that upserts many contacts lets another take its turn", () =>
+  Effect.gen(function*() {
+    const started = yield* Queue.unbounded<string>()
+    const continued = yield* Queue.unbounded<void>()
+    const stepwise = withParts((parts) => ({
+      // Encryption of a response takes real time.
+      respond: (_request, respond) => respond,
+      once: (request, part, work) =>
+        Effect.gen(function*() {
+          const { organization_id } = yield* CurrentActor
+          yield* Queue.offer(started, organization_id)
+          yield* Queue.take(continued)
+          return yield* parts.once(request, part, work)
+        })
+    }))
+    yield* Effect.gen(function*() {
+      const [many, few] = [yield* Fixtures.organization, yield* Fixtures.organization]
+      const upsert = (organization_id: typeof many, count: number) =>
+        ContactUpserts.use(({ upsertAndRespond }) => {
+          const contacts = Array.from({ length: count }, (_, index) => ({ primary_email: `${index}@shop.example` }))
+          const upserts = Schema.decodeSync(UpsertContacts)({ match: "primary_email", contacts })
+          return upsertAndRespond(upserts, { encode, record: request })
+        }).pipe(Effect.provideService(CurrentActor, { organization_id, member_id: null }), Effect.forkChild)
+      yield* upsert(many, limits.upsert_contacts_max)
+      const first = yield* Effect.replicateEffect(Queue.take(started), people_at_once)
+      assert.deepStrictEqual(first, Array(people_at_once).fill(many))
+      const other = yield* upsert(few, 1)
+      yield* Effect.repeat(Effect.yieldNow, { times: 100 })
+      assert.strictEqual(yield* Queue.size(started), 0)
+      // One of the first organization waits longer, so the two take turns.
+      yield* Queue.offerAll(continued, [undefined, undefined])
+      assert.deepStrictEqual(yield* Effect.replicateEffect(Queue.take(started), 2), [many, few])
+      yield* Effect.replicateEffect(Queue.offer(continued, undefined), limits.upsert_contacts_max)
+      yield* Fiber.join(other)
+    }).pipe(Effect.provide(stepwise))
+  }))

@@ -11,6 +11,7 @@ import { type Country, DefaultCountry } from "../kernel/Countries.ts"
 import { ContactId, IdentityId, Ids, type OrganizationId } from "../kernel/Ids.ts"
 import { operation } from "../kernel/Operations.ts"
 import { sharedSpelling } from "../kernel/Phones.ts"
+import { Turns } from "../kernel/Turns.ts"
 import * as Changes from "../work/Changes.ts"
 import { type ConcurrentChanges, Decide, type DecisionContext } from "../work/Decide.ts"
 import {
@@ -277,20 +278,26 @@ const makeUpsertOne = Effect.gen(function*() {
   return { previewOne, upsertOne, upsertPart }
 })
 
-/** Upserts the contacts of a request, and returns the outcome of each in the given order. */
+/** How many people all requests upsert at once. More would occupy the event loop for seconds. */
+export const people_at_once = 64
+
+/** Upserts the contacts of a request in turns, and returns the outcome of each in the given order. */
 const upsertEach = Effect.fnUntraced(function*<E>(
+  turns: Turns<OrganizationId>,
   input: UpsertContacts,
   upsertItem: (item: Item) => Effect.Effect<UpsertResult, E, CurrentActor>
 ) {
+  const { organization_id } = yield* CurrentActor
   const country = yield* DefaultCountry
   const items = input.contacts.map((contact, index): Item => ({ index, wanted: wantedOf(input, contact, country) }))
   // Contacts with the same value are one person; they are written in the given order.
   const people = Array.from(Map.groupBy(items, ({ wanted }) => sharedSpelling(wanted.value)).values())
-  const results = yield* Effect.forEach(
-    people,
-    Effect.forEach((item) => Effect.map(upsertItem(item), (result) => ({ index: item.index, result }))),
-    { concurrency: "unbounded" }
+  const upsertPerson = Effect.forEach((item: Item) =>
+    Effect.map(upsertItem(item), (result) => ({ index: item.index, result }))
   )
+  const results = yield* Effect.forEach(people, (person) => turns.run(organization_id, upsertPerson(person)), {
+    concurrency: "unbounded"
+  })
   return results.flat().toSorted((a, b) => a.index - b.index).map(({ result }) => result)
 })
 
@@ -314,6 +321,7 @@ export class ContactUpserts extends Context.Service<ContactUpserts, {
     Effect.gen(function*() {
       const parts = yield* IdempotentParts
       const { previewOne, upsertOne, upsertPart } = yield* makeUpsertOne
+      const turns = new Turns<OrganizationId>({ places: people_at_once })
 
       /**
        * Upserts one contact of a request, at most once for the request's key. Returns its outcome, rejected or not, unless
@@ -329,7 +337,7 @@ export class ContactUpserts extends Context.Service<ContactUpserts, {
         )
 
       const upsertWithoutKey = (input: UpsertContacts) =>
-        upsertEach(input, ({ wanted }) => Effect.result(upsertOne(wanted)))
+        upsertEach(turns, input, ({ wanted }) => Effect.result(upsertOne(wanted)))
 
       const upsertContacts = operation("contacts.upsert")(function*(input: UpsertContacts) {
         return yield* upsertWithoutKey(input)
@@ -340,12 +348,12 @@ export class ContactUpserts extends Context.Service<ContactUpserts, {
         { encode, record }: Respond<ReadonlyArray<UpsertResult>, EncodedResponse>
       ) {
         if (record === null) return yield* encode(yield* upsertWithoutKey(input))
-        const results = upsertEach(input, (item) => upsertOnce(item, record))
+        const results = upsertEach(turns, input, (item) => upsertOnce(item, record))
         return yield* parts.respond(record, Effect.flatMap(results, encode))
       })
 
       const previewContacts = operation("contacts.upsert")(function*(input: UpsertContacts, upserted: UpsertPreview) {
-        return yield* upsertEach(input, ({ wanted }) => previewOne(wanted, upserted))
+        return yield* upsertEach(turns, input, ({ wanted }) => previewOne(wanted, upserted))
       })
 
       return ContactUpserts.of({ preview: previewContacts, upsert: upsertContacts, upsertAndRespond })
