@@ -2,9 +2,9 @@
  * Attacks a server, and measures another organization during the attacks: `npm run bench:attacks`. `-- 60` attacks for
  * another number of seconds each, `-- --quick` for 5 seconds, and `-- 30 "slow readers"` runs the named attacks only.
  *
- * The other organization reads and writes over a persistent connection, and reads over a new one each time. The p99 of its
- * response times, counted from when its requests were due, and the growth of the server's memory have limits
- * (`Limits.attacks`). Afterward every socket must be released. Attacks come from a separate process, to 127.0.0.1 only.
+ * The other organization reads and writes over a persistent connection, and reads over a new one each time. A network sends
+ * signed callbacks. Their response times, counted from when the requests were due, and the growth of the server's memory have
+ * limits (`Limits.attacks`). Afterward every socket must be released. Attacks come from a separate process, to 127.0.0.1 only.
  * Prints a table, and exits with 1 if a limit is exceeded, or an attack did not reach its target.
  */
 import { Effect, Schedule, Schema } from "effect"
@@ -20,6 +20,7 @@ import { Organizations, Processes, Servers } from "./harness/Fixtures.ts"
 import * as Limits from "./harness/Limits.ts"
 import * as ProcessOutput from "./harness/ProcessOutput.ts"
 import * as Service from "./harness/Service.ts"
+import * as Callbacks from "./ingress/Callbacks.ts"
 
 const { positionals, values: { quick } } = parseArgs({
   allowPositionals: true,
@@ -37,8 +38,7 @@ const Effects = Schema.fromJsonString(Schema.Record(Schema.String, Schema.Int))
 interface Subject {
   readonly cluster: Service.Cluster
   readonly pid: number
-  /** The key of the other organization. */
-  readonly other_key: string
+  readonly other: OtherOrganization.Other
   /** The path of a link to a large file of the attacker's organization. */
   readonly link: string
 }
@@ -47,15 +47,17 @@ const startSubject = Effect.fnUntraced(function*(kind: Attacks.Kind) {
   const provider = kind === "cloud" ? "cloud" : "mock"
   const cluster = yield* Service.cluster(1, provider, { RATE_LIMIT_PER_MINUTE: "1000000" })
   const { child } = yield* Servers.serve(cluster.environment, cluster.server)
-  const other = yield* Organizations.create(cluster.environment)
-  const link = kind === "mock" ? yield* Preparation.linkOf(cluster) : "/"
+  const { key } = yield* Organizations.create(cluster.environment)
+  const account = provider === "cloud" ? yield* Callbacks.accountOf(cluster.environment) : null
+  const link = provider === "mock" ? yield* Preparation.linkOf(cluster) : "/"
+  if (kind === "work") yield* Preparation.addField(cluster)
   if (kind !== "cold") yield* Preparation.warmUp(cluster.server)
-  return { cluster, pid: child.pid ?? 0, other_key: other.key, link } satisfies Subject
+  return { cluster, pid: child.pid ?? 0, other: { key, account }, link } satisfies Subject
 })
 
 /** Lets the other organization send requests, and measures them and the server's process. */
-const measureOther = ({ cluster, other_key, pid }: Subject) =>
-  OtherOrganization.measure(cluster.server, other_key, { pid, seconds })
+const measureOther = ({ cluster, other, pid }: Subject) =>
+  OtherOrganization.measure(cluster.server, other, { pid, seconds })
 
 /** Runs one attack while the other organization sends requests. */
 const measureDuringAttack = Effect.fnUntraced(function*(subject: Subject, name: Attacks.Attack) {
@@ -83,23 +85,30 @@ const awaitRelease = (pid: number, before: number) =>
 const selectedOf = (kind: Attacks.Kind): ReadonlyArray<Attacks.Attack> =>
   selected.filter((name) => Object.hasOwn(Attacks.attacks[kind], name))
 
-/** Runs the selected attacks on one server, one after the other. */
-const attackAll = Effect.fnUntraced(function*(kind: Attacks.Kind) {
+/** Runs attacks on one server, one after the other. */
+const attackWith = Effect.fnUntraced(function*(kind: Attacks.Kind, names: ReadonlyArray<Attacks.Attack>) {
   const subject = yield* startSubject(kind)
   const rest = yield* measureOther(subject)
-  const rows = yield* Effect.forEach(selectedOf(kind), (name) =>
+  const rows = yield* Effect.forEach(names, (name) =>
     Effect.gen(function*() {
       const open_files = countOpenFiles(subject.pid)
       const measured = yield* measureDuringAttack(subject, name)
       const grown_mib = measured.memory_mib - rest.memory_mib
       const row = { attack: name, ...measured, grown_mib, released: yield* awaitRelease(subject.pid, open_files) }
-      return { ...row, within: Limits.isAttackWithin(row, kind === "cold") }
+      return { ...row, within: Limits.isAttackWithin(row) }
     }))
   return [
     { attack: `none, ${kind}`, ...rest, grown_mib: 0, effects: "", reached: true, released: true, within: true },
     ...rows
   ]
 }, Effect.scoped)
+
+/** Runs the selected attacks of a kind. */
+const attackAll = (kind: Attacks.Kind) => {
+  const names = selectedOf(kind)
+  const servers = kind === "work" ? names.map((name) => [name]) : [names]
+  return Effect.map(Effect.forEach(servers, (each) => attackWith(kind, each)), (rows) => rows.flat())
+}
 
 const printTable = (rows: Effect.Success<ReturnType<typeof attackAll>>) =>
   Effect.sync(() =>
@@ -112,7 +121,7 @@ const printTable = (rows: Effect.Success<ReturnType<typeof attackAll>>) =>
 
 const measureAttacks = Effect.gen(function*() {
   // Mock comes last: after its attacks, thousands of ports are unavailable to a server for a while.
-  const kinds = (["cold", "cloud", "mock"] as const).filter((kind) => selectedOf(kind).length > 0)
+  const kinds = (["cold", "cloud", "work", "mock"] as const).filter((kind) => selectedOf(kind).length > 0)
   const all = yield* Effect.forEach(kinds, (kind) => Effect.tap(attackAll(kind), printTable))
   const exceeded = all.flat().filter(({ within }) => !within).length
   return { seconds, bounds: Limits.attacks, exceeded }

@@ -7,7 +7,7 @@
  * with an invalid one, and without one. Load, server, and database share the machine. Prints
  * one JSON document, and fails if a limit is exceeded.
  */
-import { Clock, Effect, Random, Schema } from "effect"
+import { Clock, Effect, Random } from "effect"
 import { SqlClient } from "effect/sql"
 import * as Arguments from "./harness/Arguments.ts"
 import * as Benchmark from "./harness/Benchmark.ts"
@@ -23,11 +23,6 @@ const { posts_per_second, seconds } = Arguments.numbers({ seconds: 10, posts_per
 const mutated_bodies = 5000
 const warm_up_posts = 1000
 
-const Accounts = Schema.fromJsonString(Schema.Struct({
-  apps: Schema.NonEmptyArray(Schema.Struct({ secret: Schema.String })),
-  channels: Schema.NonEmptyArray(Schema.Struct({ phone_number_id: Schema.String }))
-}))
-
 /** A running server, and the account whose callbacks it receives. */
 interface Receiver {
   readonly url: string
@@ -37,16 +32,8 @@ interface Receiver {
 }
 
 const startReceiver = Effect.fnUntraced(function*({ environment, server }: Service.Cluster) {
-  const { apps: [app], channels: [channel] } = yield* Schema.decodeUnknownEffect(Accounts)(
-    environment["CLOUD_ACCOUNTS"]
-  )
   const { child } = yield* Servers.serve(environment, server)
-  return {
-    url: server.url,
-    pid: child.pid ?? 0,
-    account: channel.phone_number_id,
-    sign: Callbacks.signerOf(app.secret)
-  } satisfies Receiver
+  return { url: server.url, pid: child.pid ?? 0, ...yield* Callbacks.accountOf(environment) } satisfies Receiver
 })
 
 /** Posts a number of callbacks, numbered from `first` on, and returns the responses. */

@@ -1,6 +1,6 @@
 /**
- * The attacks by the server that they attack, each with what proves that it reached its target: the status of a response, or
- * that a socket was connected.
+ * The attacks by the server that they attack, each with what proves that it reached its target: the status of a response,
+ * that a socket was connected, or that a webhook received an event.
  */
 
 export const attacks = {
@@ -18,8 +18,16 @@ export const attacks = {
     "pipelined probes": 200,
     "pipelined unknown keys": 401
   },
+  /** A new server with the mock provider for each attack, because its work can outlast it. */
+  work: {
+    "many webhooks": "received",
+    "wide upserts": "received",
+    "long events": "received",
+    "replays": "received",
+    "long lists": 200
+  },
   /** A server with the provider of the Graph API. */
-  cloud: { "invalid signatures": 401 },
+  cloud: { "invalid signatures": 401, "stalled bodies": "connected", "trickled bodies": "connected" },
   /** A server that has not prepared the docs page yet, so that its memory grows by that page too. */
   cold: { "pipelined pages": 200 }
 } as const
@@ -27,12 +35,14 @@ export const attacks = {
 export type Kind = keyof typeof attacks
 export type Attack = { [K in Kind]: keyof typeof attacks[K] }[Kind]
 
-const proofs: Readonly<Record<Attack, number | "connected">> = { ...attacks.mock, ...attacks.cloud, ...attacks.cold }
+type Proof = number | "connected" | "received"
+
+const proofs: Readonly<Record<Attack, Proof>> = Object.assign({}, ...Object.values(attacks))
 
 // `Object.keys` loses the type of the names.
 export const names = Object.keys(proofs) as ReadonlyArray<Attack>
 
-/** The number of responses by status, and of connected sockets. */
+/** The number of responses by status, of connected sockets, and of events that webhooks received. */
 export type Effects = Readonly<Record<string, number>>
 
 /** Returns whether an attack has had the effect that proves that it reached its target. */

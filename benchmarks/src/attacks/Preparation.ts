@@ -2,7 +2,7 @@
 import { DateTime, Effect, Schedule, Schema } from "effect"
 import { get } from "node:http"
 import type { Servers } from "../harness/Fixtures.ts"
-import { Api, Callbacks } from "../harness/Fixtures.ts"
+import { Api, Callbacks, Processes } from "../harness/Fixtures.ts"
 import * as Service from "../harness/Service.ts"
 import { static_paths } from "./StaticPaths.ts"
 
@@ -39,6 +39,12 @@ export const linkOf = Effect.fnUntraced(function*({ acme, environment, server }:
   const { data: [newest] } = yield* Schema.decodeUnknownEffect(Messages)(messages.text)
   return new URL(newest?.media?.url ?? "/", server.url).pathname
 })
+
+/** Adds a contact field to the attacker's organization. */
+export const addField = ({ acme: { organization_id }, environment }: Service.Cluster) => {
+  const field = ["--key", "number", "--name", "Number", "--type", "text"]
+  return Processes.command(["contact-fields", "create", "--organization", organization_id, ...field], environment)
+}
 
 /** Subscribes hostile endpoints, and raises events for them until it is interrupted. */
 export const raiseEvents = Effect.fnUntraced(function*({ acme, environment, server }: Service.Cluster, url: string) {

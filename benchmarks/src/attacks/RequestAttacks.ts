@@ -1,18 +1,9 @@
 /** Attacks by requests that cost the server memory or CPU time. */
-import { limits } from "@messaging-crm/core/Limits"
-import { repeat, send, type Target } from "./Target.ts"
+import { repeat, send, type Target, writeHeaders } from "./Target.ts"
 
 const large_body = new Uint8Array(22_000_000)
 /** The longest body that the service reads before it checks the signature (contract §1.1). */
 const callback_bytes_max = 4 * 1024 * 1024
-
-const authorizationOf = ({ key }: Target) => `Bearer ${key}`
-
-const writeHeaders = (target: Target, idempotency_key: string) => ({
-  "content-type": "application/json",
-  authorization: authorizationOf(target),
-  "idempotency-key": idempotency_key
-})
 
 /** Posts large bodies with an invalid signature or without one, with their length. */
 export const postUnsigned = (target: Target): void =>
@@ -51,27 +42,7 @@ const createNearMatches = async (target: Target): Promise<void> => {
 export const searchExpensively = async (target: Target): Promise<void> => {
   await createNearMatches(target)
   const path = `/v1/contacts?query=${"a".repeat(150)}b${"a".repeat(49)}`
-  repeat(8, () => send(target, { path, headers: { authorization: authorizationOf(target) } }))
-}
-
-/** Lists contacts with notes of 60,000 characters as often as the limits of one key allow: 120 times a minute, 32 at once. */
-export const listLongContacts = async (target: Target): Promise<void> => {
-  const contact = JSON.stringify({ first_name: "Long", notes: "a".repeat(60_000) })
-  for (let number = 0; number <= limits.page_size_max; number++) {
-    const headers = writeHeaders(target, `contact-${number}-with-long-notes`)
-    await send(target, { method: "POST", path: "/v1/contacts", headers }, contact)
-  }
-  const path = `/v1/contacts?page_size=${limits.page_size_max}`
-  const list = () => send(target, { path, headers: { authorization: authorizationOf(target) } })
-  const window = async () => {
-    let remaining: number = limits.requests_per_minute
-    await Promise.all(Array.from({ length: limits.requests_at_once }, async () => {
-      while (remaining-- > 0) await list()
-    }))
-  }
-  // The measurement begins two seconds after the start of the attack.
-  setTimeout(window, 3000)
-  setInterval(window, 60_000)
+  repeat(8, () => send(target, { path, headers: { authorization: `Bearer ${target.key}` } }))
 }
 
 /** Sends invalid idempotency keys that take long to check. */

@@ -2,7 +2,7 @@
 import { createServer } from "node:http"
 import type { Socket } from "node:net"
 import { static_paths } from "./StaticPaths.ts"
-import { count, keepSockets, readAll, send, type Target } from "./Target.ts"
+import { count, keepSockets, listen, readAll, send, type Target } from "./Target.ts"
 
 /** Returns the text of a request without a body. */
 const requestText = (path: string, ...headers: ReadonlyArray<string>): string =>
@@ -62,6 +62,33 @@ export const writeSlowly = (target: Target): void => {
   })
 }
 
+/** Keeps sockets that send a part of a callback with an invalid signature. `use` does the rest. */
+const keepBodies = (target: Target, bytes: number, use: (socket: Socket) => void = () => {}): void => {
+  const head = [
+    "POST /ingress/graph HTTP/1.1",
+    "Host: crm.example",
+    "Content-Type: application/json",
+    `X-Hub-Signature-256: sha256=${"0".repeat(64)}`,
+    "Content-Length: 4000000",
+    "",
+    ""
+  ].join("\r\n")
+  keepSockets(target, 300, () => head + " ".repeat(bytes), (_, socket) => {
+    readAll(target, socket)
+    use(socket)
+  })
+}
+
+/** Sends a part of each body, more than the service keeps in total, and nothing after it. */
+export const stallBodies = (target: Target): void => keepBodies(target, 64_000)
+
+/** Sends bodies slowly, 4 MB per second in total. */
+export const trickleBodies = (target: Target): void =>
+  keepBodies(target, 50_000, (socket) => {
+    const timer = setInterval(() => socket.write(" ".repeat(1400)), 100)
+    socket.once("close", () => clearInterval(timer))
+  })
+
 /** Pipelines more pages than one chunk can contain, and more requests than one connection can send. */
 export const pipelinePages = (target: Target): void => {
   const page = requestText("/docs")
@@ -84,10 +111,5 @@ export const serveHostileEndpoints = (target: Target): Promise<string> => {
     const timer = setInterval(() => socket.write("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n".repeat(100)), 1)
     socket.resume().once("error", () => {}).once("close", () => clearInterval(timer))
   })
-  return new Promise((resolve) => {
-    server.listen(0, "127.0.0.1", () => {
-      const address = server.address()
-      resolve(`http://127.0.0.1:${typeof address === "object" ? address?.port : 0}`)
-    })
-  })
+  return listen(server)
 }

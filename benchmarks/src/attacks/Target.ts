@@ -1,5 +1,5 @@
 /** The server under attack: requests and sockets to it, and the number of their effects. */
-import { Agent, request, type RequestOptions } from "node:http"
+import { Agent, request, type RequestOptions, type Server } from "node:http"
 import { connect, type Socket } from "node:net"
 import { setTimeout as sleep } from "node:timers/promises"
 
@@ -11,7 +11,7 @@ export interface Target {
   /** The path of a link to a large file. */
   readonly link: string
   readonly agent: Agent
-  /** The number of responses by status, and of connected sockets. */
+  /** The number of responses by status, of connected sockets, and of events that webhooks received. */
   readonly effects: Record<string, number>
 }
 
@@ -36,6 +36,41 @@ export const send = (target: Target, options: RequestOptions, body: Uint8Array |
     })
     sent.once("error", () => resolve())
     sent.end(body)
+  })
+
+/** The headers of a write, by default with a new idempotency key. */
+export const writeHeaders = ({ key }: Target, idempotency_key: string = globalThis.crypto.randomUUID()) => ({
+  "content-type": "application/json",
+  authorization: `Bearer ${key}`,
+  "idempotency-key": idempotency_key
+})
+
+/** The part of a response that attacks use. */
+interface Row {
+  readonly id: string
+}
+
+/** Sends a request that prepares an attack, and returns the `data` of its response. Throws unless it succeeds. */
+export function callApi(target: Target, method: "GET", path: string): Promise<ReadonlyArray<Row>>
+export function callApi(target: Target, method: "PATCH" | "POST", path: string, body: object): Promise<Row>
+export async function callApi(target: Target, method: string, path: string, body?: object): Promise<unknown> {
+  const response = await fetch(`http://${target.hostname}:${target.port}/v1${path}`, {
+    method,
+    headers: writeHeaders(target),
+    ...(body === undefined ? {} : { body: JSON.stringify(body) })
+  })
+  const text = await response.text()
+  if (!response.ok) throw new Error(`${method} ${path}: ${text}`)
+  return JSON.parse(text).data
+}
+
+/** Lets a server of the attacker listen, and returns its URL. */
+export const listen = (server: Server): Promise<string> =>
+  new Promise((resolve) => {
+    server.listen(0, "127.0.0.1", () => {
+      const address = server.address()
+      resolve(`http://127.0.0.1:${typeof address === "object" ? address?.port : 0}`)
+    })
   })
 
 /** Repeats an action without end, with a number of concurrent clients. */

@@ -1,7 +1,8 @@
 /**
  * A fast webhook endpoint in a separate process. It responds to every post with
  * 204, and to `GET /` with the number of posts and the time of each event's first
- * post. A path below `/slow` gets a 200 response after 14 seconds. It prints its URL when it listens.
+ * post. A path below `/slow` gets a 200 response after 14 seconds, one below `/hanging` none. It prints its URL when it
+ * listens.
  */
 import { createServer } from "node:http"
 
@@ -16,11 +17,12 @@ const server = createServer((request, response) => {
   const id = `${request.url} ${String(request.headers["webhook-id"])}`
   if (!first.has(id)) first.set(id, Date.now())
   posts++
-  const isSlow = request.url?.startsWith("/slow") === true
-  request.resume().once(
-    "end",
-    () => isSlow ? setTimeout(() => response.writeHead(200).end(), 14_000) : response.writeHead(204).end()
-  )
+  const { url = "" } = request
+  request.resume().once("end", () => {
+    if (url.startsWith("/hanging")) return
+    if (url.startsWith("/slow")) setTimeout(() => response.writeHead(200).end(), 14_000)
+    else response.writeHead(204).end()
+  })
 })
 
 server.on("connection", () => connections++)
