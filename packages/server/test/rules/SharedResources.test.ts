@@ -81,6 +81,10 @@ const rows: Readonly<Record<string, Code>> = {
     numbers: [limit("page_bytes_max")],
     turns: ["adapter-postgres/src/database/LongRows.ts"]
   },
+  "People in upserts": {
+    numbers: [number("core/src/contacts/ContactUpserts.ts", /people_at_once = (\d+)/)],
+    turns: ["core/src/contacts/ContactUpserts.ts"]
+  },
   "Live reads of template catalogs": {
     numbers: [number("core/src/messaging/outbound/Templates.ts", /list_time_max = Duration\.seconds\((\d+)\)/)]
   },
