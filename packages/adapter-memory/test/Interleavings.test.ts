@@ -82,6 +82,17 @@ const shrink = Effect.fnUntraced(function*(stages: Stages, failure: NonNullable<
 
 const names: ReadonlyArray<OperationName> = Struct.keys(operations)
 
+/** Operations that read again after their commit was rejected, or that commit several times. */
+const multistep = [
+  "add a note under a key",
+  "upsert by number under a key",
+  "import a line",
+  "dispatch",
+  "change the number",
+  "learn a user ID",
+  "replay to the webhook"
+] as const satisfies ReadonlyArray<OperationName>
+
 /** Runs two or three operations for each seed, and returns the first failure, shrunk. */
 const search = Effect.fnUntraced(function*(storage: Storage, seeds: ReadonlyArray<number>, among = names) {
   const stages = {
@@ -148,24 +159,56 @@ const related: Readonly<Record<string, ReadonlyArray<OperationName>>> = {
   "reopen a conversation that is closed while a message arrives, or store the message first": ["receive", "close"]
 }
 
-/** A schedule in which the first effect makes some steps, then the second all of its own, then the first the rest. */
-const around = (before: number): Schedule => (step, waiting) => {
-  const [first, second] = [0, 1].map((number) => waiting.findIndex(({ effect }) => effect === number))
-  return Math.max((step < before ? first : second) ?? 0, 0)
+/**
+ * A schedule in which the first effect makes some steps, then the second all of its own, then the first the rest. `isBetween`
+ * is whether the first had steps left.
+ */
+const around = (before: number) => {
+  let isBetween = false
+  const schedule: Schedule = (step, waiting) => {
+    const [first, second] = [0, 1].map((number) => waiting.findIndex(({ effect }) => effect === number))
+    if (step === before) isBetween = first !== -1
+    return Math.max((step < before ? first : second) ?? 0, 0)
+  }
+  return { schedule, isBetween: () => isBetween }
 }
+
+const makeStages = Effect.gen(function*() {
+  return {
+    tested: yield* stage(stores),
+    serial: yield* stage(stores),
+    known: new Map<string, Array<string>>()
+  }
+})
+
+/** Lets the second operation commit between every two steps of the first. Returns the first failure. */
+const searchBetween = Effect.fnUntraced(function*(stages: Stages, among: ReadonlyArray<OperationName>) {
+  for (let before = 0;; before++) {
+    const { isBetween, schedule } = around(before)
+    const failure = yield* findFailure(stages, among, schedule)
+    if (failure !== null || !isBetween()) return failure
+  }
+})
 
 for (const [name, among] of Object.entries(related)) {
   it.effect(`${name}, in either order`, () =>
     Effect.gen(function*() {
       const found = yield* search(stores, Array.from({ length: 60 }, (_, index) => index), among)
       assert.isNull(found, JSON.stringify(found, null, 2))
-      const stages = {
-        tested: yield* stage(stores),
-        serial: yield* stage(stores),
-        known: new Map<string, Array<string>>()
+      const stages = yield* makeStages
+      for (const order of [among, among.toReversed()]) {
+        const failure = yield* searchBetween(stages, order)
+        assert.isNull(failure, JSON.stringify(failure, null, 2))
       }
-      for (let before = 1; before <= 6; before++) {
-        const failure = yield* findFailure(stages, among, around(before))
+    }))
+}
+
+for (const first of multistep) {
+  it.effect(`have the outcome of some serial order if any other commits between two steps of: ${first}`, () =>
+    Effect.gen(function*() {
+      const stages = yield* makeStages
+      for (const second of names) {
+        const failure = yield* searchBetween(stages, [first, second])
         assert.isNull(failure, JSON.stringify(failure, null, 2))
       }
     }))

@@ -62,7 +62,7 @@ const storeFiles = Effect.fnUntraced(function*({ channel, conversation, now, org
 
 /** Creates what the scene of races does not need: resources, copies of a person's data, and rows that expire. */
 const fill = Effect.fnUntraced(function*(scene: RaceScene) {
-  const { ada, channel, conversation, now, organization_id, reports } = scene
+  const { ada, channel, conversation, now, organization_id, reports, tags } = scene
   const { api_key, key } = yield* ApiKeys.use(({ create }) =>
     create(CreateApiKey.make({ name: "CI", created_by: ada.id, scopes: ["contacts:read"], expires: "90d" }))
   )
@@ -82,7 +82,10 @@ const fill = Effect.fnUntraced(function*(scene: RaceScene) {
     }))
   )
   yield* Contacts.use(({ update }) =>
-    update(conversation.contact.id, UpdateContact.make({ company: "Acme", custom_values: { [field.id]: "XL" } }))
+    update(
+      conversation.contact.id,
+      UpdateContact.make({ company: "Acme", custom_values: { [field.id]: "XL" }, tag_ids: tags.map(({ id }) => id) })
+    )
   )
   yield* upsertUnderKey
   // The network's message IDs are the same on both channels, also that of a message that never arrives.

@@ -2,10 +2,12 @@
 import type { CurrentActor } from "@messaging-crm/core/Actor"
 import { ApiKeys, CreateApiKey } from "@messaging-crm/core/ApiKeys"
 import { ChannelAccounts, ChannelToken } from "@messaging-crm/core/ChannelAccounts"
-import { AddNote, type Contact, Contacts, UpdateContact } from "@messaging-crm/core/Contacts"
+import { ContactImports } from "@messaging-crm/core/ContactImports"
+import { AddNote, type Contact, Contacts, CreateContact, UpdateContact } from "@messaging-crm/core/Contacts"
 import { ContactUpserts, UpsertContacts } from "@messaging-crm/core/ContactUpserts"
 import { CloseConversation, type Conversation, Conversations } from "@messaging-crm/core/Conversations"
 import { Dispatch } from "@messaging-crm/core/Dispatch"
+import { type EncodedResponse, Idempotency, IdempotencyKey, type Respond } from "@messaging-crm/core/Idempotency"
 import { WebhookDeliveryId } from "@messaging-crm/core/Ids"
 import { Members } from "@messaging-crm/core/Members"
 import { PersonalData } from "@messaging-crm/core/PersonalData"
@@ -92,6 +94,21 @@ const receiveFromApp = ({ channel, now, reports }: RaceScene, provider_message_i
     sent_at: now
   })
 
+/** Runs a write as a request with an idempotency key does. */
+const underKey = <E extends { readonly _tag: string }, R>(
+  key: IdempotencyKey,
+  run: (respond: Respond<unknown, EncodedResponse>) => Effect.Effect<EncodedResponse, E, R>
+) =>
+  Effect.map(
+    Idempotency.use((idempotency) =>
+      idempotency.once(
+        { key, fingerprint: "f".repeat(64), request_id: "r-1" },
+        (record) => run({ record, encode: () => Effect.succeed({ status: 201, body: Uint8Array.of(1) }) })
+      )
+    ),
+    ({ replayed, status }) => ({ replayed, status })
+  )
+
 /** Every kind of write, by its effect on the scene. */
 export const operations = {
   "replace the tags": updateContact(({ tags }) =>
@@ -128,6 +145,32 @@ export const operations = {
     Effect.map(
       Contacts.use(({ addNote }) => addNote(conversation.contact.id, AddNote.make({ text: "called" }))),
       contactResult
+    ),
+  "add a note under a key": ({ conversation }) =>
+    underKey(
+      IdempotencyKey.make("the-key-of-a-note"),
+      (respond) =>
+        Contacts.use(({ addNote }) => addNote(conversation.contact.id, AddNote.make({ text: "called" }), respond))
+    ),
+  "upsert by number under a key": () =>
+    underKey(
+      IdempotencyKey.make("the-key-of-an-upsert"),
+      (respond) =>
+        ContactUpserts.use(({ upsertAndRespond }) =>
+          upsertAndRespond(
+            Schema.decodeSync(UpsertContacts)({
+              match: "external_id",
+              channel_type: "phone_messaging",
+              contacts: [{ external_id: respelled.phone, city: "Oslo" }]
+            }),
+            respond
+          )
+        )
+    ),
+  "import a line": () =>
+    Effect.map(
+      ContactImports.use(({ add }) => add([CreateContact.make({ first_name: "Kim", city: "Bern" })])),
+      (results) => results.map(Result.match({ onFailure: ({ _tag }) => _tag, onSuccess: (outcome) => outcome }))
     ),
   "assign": ({ ada, conversation }) =>
     Effect.map(
