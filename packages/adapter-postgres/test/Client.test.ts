@@ -4,8 +4,8 @@ import { CommitConnections } from "@messaging-crm/adapter-postgres/CommitConnect
 import { type PoolUsage, poolUsages } from "@messaging-crm/adapter-postgres/PoolUsage"
 import { SearchConnections } from "@messaging-crm/adapter-postgres/SearchConnections"
 import { CurrentTurn } from "@messaging-crm/core/Turns"
-import { Config, Effect, Exit, Fiber, Latch, Layer } from "effect"
-import { SqlClient, type SqlError } from "effect/sql"
+import { Effect, Exit, Fiber, Latch, Layer } from "effect"
+import { SqlClient } from "effect/sql"
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
 import * as Database from "../testing/Database.ts"
@@ -85,7 +85,7 @@ const lockWaits = (pids: ReadonlyArray<number>, count: number) =>
 
 /** A client of which all statements go over one connection. */
 const single = Layer.unwrap(
-  Effect.map(Config.Redacted("TEST_DATABASE_URL"), (url) => Layer.fresh(Client.layer({ url, connections: 2 })))
+  Effect.map(Database.Database, ({ url }) => Layer.fresh(Client.layer({ url, connections: 2 })))
 )
 
 /** Frees what nothing refers to, after what the current turn of the event loop still holds. */

@@ -98,7 +98,7 @@ const write = (sql: SqlClient.SqlClient) =>
     RETURNING name
   `
 
-it.layer(Database.layerAlone, { excludeTestServices: true })("A client of several hosts", (it) => {
+it.layer(Database.layer, { excludeTestServices: true })("A client of several hosts", (it) => {
   it.effect("uses the host that responds for every connection", () =>
     Effect.gen(function*() {
       const { url } = yield* Database.Database

@@ -1,19 +1,17 @@
 /** The order in which statements lock rows: that of `lock_order`, so that no two of them wait for each other. */
 import { assert, describe, it } from "@effect/vitest"
-import { layer } from "@messaging-crm/adapter-postgres"
 import * as Fixtures from "@messaging-crm/conformance/Fixtures"
 import { afterNoon } from "@messaging-crm/conformance/Fixtures"
 import { ContactRows } from "@messaging-crm/core/Contacts"
 import { ConversationRows } from "@messaging-crm/core/Conversations"
 import type * as Crm from "@messaging-crm/core/Crm"
-import { Ids, type OrganizationId } from "@messaging-crm/core/Ids"
+import type { Ids, OrganizationId } from "@messaging-crm/core/Ids"
 import { MediaRows } from "@messaging-crm/core/Media"
 import { MessageRetentionStore } from "@messaging-crm/core/MessageRetention"
 import { insert, MessageRows, ProviderMessageRows } from "@messaging-crm/core/Messages"
 import { lock_order } from "@messaging-crm/core/Table"
-import { Effect, Fiber, Layer, Option } from "effect"
+import { Effect, Fiber, Option } from "effect"
 import { SqlClient } from "effect/sql"
-import * as Database from "../testing/Database.ts"
 import * as Processes from "./Processes.ts"
 import { waiterFor, whileLocked } from "./Sessions.ts"
 
@@ -69,9 +67,7 @@ const writes: Readonly<
   }
 }
 
-const database = Layer.mergeAll(layer, Ids.layer).pipe(Layer.provideMerge(Database.layerAlone))
-
-it.layer(database, { excludeTestServices: true })("Locks", (it) => {
+it.layer(Processes.database, { excludeTestServices: true })("Locks", (it) => {
   for (const [name, { run, tables }] of Object.entries(writes)) {
     describe(name, () => {
       for (const table of tables) {

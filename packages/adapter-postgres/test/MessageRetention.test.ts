@@ -1,20 +1,15 @@
 import { assert, it } from "@effect/vitest"
-import { layer } from "@messaging-crm/adapter-postgres"
 import * as Fixtures from "@messaging-crm/conformance/Fixtures"
 import { afterNoon } from "@messaging-crm/conformance/Fixtures"
-import { Ids } from "@messaging-crm/core/Ids"
 import { MessageRetentionStore } from "@messaging-crm/core/MessageRetention"
 import { insert } from "@messaging-crm/core/Messages"
 import { SendRows } from "@messaging-crm/core/Sends"
-import { Effect, Fiber, Layer, Option } from "effect"
+import { Effect, Fiber, Option } from "effect"
 import { SqlClient } from "effect/sql"
-import * as Database from "../testing/Database.ts"
 import * as Processes from "./Processes.ts"
 import { waiterFor, whileOpen } from "./Sessions.ts"
 
-const database = Layer.mergeAll(layer, Ids.layer).pipe(Layer.provideMerge(Database.layerAlone))
-
-it.layer(database, { excludeTestServices: true })("the removal of old messages", (it) => {
+it.layer(Processes.database, { excludeTestServices: true })("the removal of old messages", (it) => {
   it.effect.each([
     { name: "locked", change: false },
     { name: "changed", change: true }

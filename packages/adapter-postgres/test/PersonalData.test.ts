@@ -1,13 +1,10 @@
 /** The order in which an erasure locks rows: by ID, as commits do, so that the two do not deadlock. */
 import { assert, it } from "@effect/vitest"
-import { layer } from "@messaging-crm/adapter-postgres"
 import * as Fixtures from "@messaging-crm/conformance/Fixtures"
 import * as Changes from "@messaging-crm/core/Changes"
-import { Ids } from "@messaging-crm/core/Ids"
 import { PersonalDataStore } from "@messaging-crm/core/PersonalData"
-import { Effect, Fiber, Layer } from "effect"
+import { Effect, Fiber } from "effect"
 import { SqlClient } from "effect/sql"
-import * as Database from "../testing/Database.ts"
 import * as Processes from "./Processes.ts"
 import { waiterFor, whileLocked } from "./Sessions.ts"
 
@@ -25,9 +22,7 @@ const scene = Effect.gen(function*() {
   return { ours, contact_id }
 })
 
-const database = Layer.mergeAll(layer, Ids.layer).pipe(Layer.provideMerge(Database.layerAlone))
-
-it.layer(database, { excludeTestServices: true })("an erasure", (it) => {
+it.layer(Processes.database, { excludeTestServices: true })("an erasure", (it) => {
   for (const table of ["webhook_deliveries", "provider_callbacks"] as const) {
     it.effect(`waits for the first of ${table} before it locks the others`, () =>
       Effect.gen(function*() {

@@ -17,7 +17,8 @@ export const whileOpen = Effect.fnUntraced(function*<A, E, R, E2, R2>(
     yield* Deferred.succeed(held, row?.pid ?? 0)
     yield* Deferred.await(end)
   })))
-  const response = yield* Effect.flatMap(Deferred.await(held), meanwhile)
+  const failed = Effect.andThen(Fiber.join(holder), Effect.never)
+  const response = yield* Effect.flatMap(Effect.raceFirst(Deferred.await(held), failed), meanwhile)
   yield* Deferred.succeed(end, undefined)
   yield* Fiber.join(holder)
   return response

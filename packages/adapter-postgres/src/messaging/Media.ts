@@ -59,6 +59,7 @@ export const layer = Layer.effect(
             FROM media
             WHERE byte_size IS NULL AND begun_at < ${date(before)}
             LIMIT ${limit}
+            FOR UPDATE SKIP LOCKED
           )
           RETURNING 1
         `)

@@ -47,14 +47,20 @@ const namesOf = (sql: SqlClient.SqlClient, organization_id: OrganizationId, cont
 const copiesErased = (sql: SqlClient.SqlClient, organization_id: OrganizationId, contact_id: ContactId) => [
   withoutResources(sql, sql`organization_id = ${organization_id} AND contact_id = ${contact_id}`),
   sql`
-    DELETE FROM idempotency_keys k
-    USING (
-      SELECT key, fingerprint
-      FROM idempotency_keys
-      WHERE organization_id = ${organization_id} AND position(convert_to(${contact_id}, 'UTF8') IN body) > 0
-    ) shown
-    WHERE k.organization_id = ${organization_id} AND k.fingerprint = shown.fingerprint
-      AND (k.key = shown.key OR k.body IS NULL OR starts_with(k.key, ${part_prefix}))
+    DELETE FROM idempotency_keys
+    WHERE (organization_id, key) IN (
+      SELECT k.organization_id, k.key
+      FROM idempotency_keys k
+      WHERE k.organization_id = ${organization_id} AND EXISTS (
+        SELECT
+        FROM idempotency_keys shown
+        WHERE shown.organization_id = k.organization_id AND shown.fingerprint = k.fingerprint
+          AND position(convert_to(${contact_id}, 'UTF8') IN shown.body) > 0
+          AND (k.key = shown.key OR k.body IS NULL OR starts_with(k.key, ${part_prefix}))
+      )
+      ORDER BY k.organization_id, k.key
+      FOR UPDATE
+    )
   `,
   sql`
     UPDATE webhook_deliveries

@@ -1,14 +1,18 @@
 /** Databases on the test server. */
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import * as Migrations from "@messaging-crm/adapter-postgres/Migrations"
-import { Config, ConfigProvider, Effect, Option, Redacted } from "effect"
+import { Clock, Config, ConfigProvider, Effect, Layer, Option, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 
 /** Lets an effect create its databases on a server. */
 export const onServer = (url: string) =>
   Effect.provide(ConfigProvider.layer(ConfigProvider.fromUnknown({ TEST_DATABASE_URL: url })))
 
-const clientOf = (url: string) => Client.layer({ url: Redacted.make(url), connections: 1 })
+/** A test owns the time of what it tests, not that of the driver's pool. */
+const clientOf = (url: string) =>
+  Client.layer({ url: Redacted.make(url), connections: 1 }).pipe(
+    Layer.provide(Layer.sync(Clock.Clock)(Clock.Clock.defaultValue))
+  )
 
 const run = (url: string, statement: string) =>
   SqlClient.SqlClient.use((sql) => sql.unsafe(statement)).pipe(Effect.provide(clientOf(url)), Effect.orDie)
@@ -44,12 +48,37 @@ export const createTemplate = Effect.fnUntraced(function*(server: string, name: 
   yield* migrate(urlOf(server, name))
 })
 
+/**
+ * Drops a database after its sessions have ended, and dies if it had a deadlock: an operation that loses one is repeated, so no
+ * result shows it. A session reports its deadlocks when it ends.
+ */
+const drop = Effect.fnUntraced(
+  function*(_server: string, name: string) {
+    const sql = yield* SqlClient.SqlClient
+    const end = sql<{ readonly ended: boolean }>`
+    SELECT pg_terminate_backend(pid, 1000) AS ended FROM pg_stat_activity WHERE datname = ${name}
+  `
+    yield* Effect.repeat(end, { until: (sessions) => sessions.every(({ ended }) => ended) })
+    const found = yield* sql<{ readonly count: number }>`
+    SELECT deadlocks::int AS count FROM pg_stat_database WHERE datname = ${name} AND deadlocks > 0
+  `
+    yield* sql.unsafe(`DROP DATABASE ${name} WITH (FORCE)`)
+    for (const { count } of found) {
+      yield* Effect.die(
+        new Error(`PostgreSQL has ended ${count} deadlocks. Its log contains their statements.`)
+      )
+    }
+  },
+  (effect, server) => Effect.provide(effect, clientOf(server), { local: true }),
+  Effect.orDie
+)
+
 const createDatabase = Effect.fnUntraced(function*(template: string) {
   const server = yield* Config.String("TEST_DATABASE_URL")
-  const name = `processes_${globalThis.crypto.randomUUID().replaceAll("-", "")}`
+  const name = `test_${globalThis.crypto.randomUUID().replaceAll("-", "")}`
   yield* Effect.acquireRelease(
     run(server, `CREATE DATABASE ${name} TEMPLATE ${template}`),
-    () => run(server, `DROP DATABASE ${name} WITH (FORCE)`)
+    () => drop(server, name)
   )
   return urlOf(server, name)
 })

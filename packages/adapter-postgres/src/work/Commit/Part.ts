@@ -41,6 +41,10 @@ export interface Traced {
   readonly trace: string | null
 }
 
+/** Sorts rows by the text of their keys, so that all statements lock or insert them in the same order. */
+export const inOrder = <Row>(rows: ReadonlyArray<Row>, textOf: (row: Row) => string): ReadonlyArray<Row> =>
+  rows.toSorted((a, b) => textOf(a) < textOf(b) ? -1 : 1)
+
 /**
  * Returns the condition that a column is one of the values that a join already compares it with. PostgreSQL then looks the
  * rows up by the index, even if it made the plan while the table was empty and would read all of it for the join alone.

@@ -3,7 +3,7 @@ import { type Activity, type Expectation, type Removal, touchedId, type Update }
 import { lock_order, type Table } from "@messaging-crm/core/Table"
 import { withTextTimes } from "@messaging-crm/core/Timestamps"
 import { assignmentOf } from "./Activity.ts"
-import { isAmong, type Owned, type Part, type Values } from "./Part.ts"
+import { inOrder, isAmong, type Owned, type Part, type Values } from "./Part.ts"
 
 /** Returns the rank of a table in the order of locks. */
 const rankOf = ({ name }: Table): number => lock_order.findIndex((each) => each === name)
@@ -44,9 +44,9 @@ const byKey = <Row extends Owned<Keyed>>(rows: ReadonlyArray<Row>): Map<string, 
   return keyed
 }
 
-/** Sorts rows, so that all statements lock them in the same order. */
-const inOrder = <Row>(keyed: ReadonlyMap<string, Row>): ReadonlyArray<Row> =>
-  Array.from(keyed).toSorted(([a], [b]) => a < b ? -1 : 1).map(([, row]) => row)
+/** Returns rows in the order of their keys. */
+const byOrder = <Row>(keyed: ReadonlyMap<string, Row>): ReadonlyArray<Row> =>
+  inOrder(Array.from(keyed), ([text]) => text).map(([, row]) => row)
 
 /** Groups rows by table, in the order of locks. */
 export const byTable = <Row extends { readonly table: Table }>(
@@ -59,7 +59,7 @@ export const expectRows = (values: Values, table: Table, rows: ReadonlyArray<Own
   // Several commits may expect one row. If they expect different versions, this fails, and each commits alone.
   const each = Array.from(new Map(rows.map((row) => [`${keyText(row)}|${row.version}`, row])).values())
   const expected = values.json(
-    inOrder(byKey(each)).map(({ key, organization_id, version }) => ({ organization_id, ...key, version }))
+    byOrder(byKey(each)).map(({ key, organization_id, version }) => ({ organization_id, ...key, version }))
   )
   return {
     name: `${table.name}_expected`,
@@ -74,7 +74,7 @@ export const expectRows = (values: Values, table: Table, rows: ReadonlyArray<Own
 
 /** Deletes the rows that still exist. */
 export const deleteRows = (values: Values, table: Table, rows: ReadonlyArray<Owned<Removal>>): Part => {
-  const removed = values.json(inOrder(byKey(rows)).map(({ key, organization_id }) => ({ organization_id, ...key })))
+  const removed = values.json(byOrder(byKey(rows)).map(({ key, organization_id }) => ({ organization_id, ...key })))
   return {
     name: `${table.name}_removed`,
     body: `
@@ -109,7 +109,7 @@ const writtenRows = (
     const version = table.activity?.row === "conversation_id" ? touch.conversation_version : null
     rows.set(keyText(row), { version, set: null, ...rows.get(keyText(row)), ...row, touch })
   }
-  return inOrder(rows)
+  return byOrder(rows)
 }
 
 /** Updates and touches rows. */
@@ -145,12 +145,10 @@ export const updateRows = (
   }
 }
 
-/** Returns a function that compares rows by their keys, so that all statements insert them in the same order. */
-const byKeyOf = (table: Table) => {
+/** Sorts rows by the columns of their keys. */
+export const sortedByKey = <Row extends object>(table: Table, rows: ReadonlyArray<Row>): ReadonlyArray<Row> => {
   const columns = [table.owner, ...Object.keys(table.key)]
-  const textOf = (row: object): string =>
-    columns.map((column) => (row as Readonly<Record<string, unknown>>)[column]).join("|")
-  return (a: object, b: object): number => textOf(a) < textOf(b) ? -1 : 1
+  return inOrder(rows, (row) => columns.map((column) => (row as Readonly<Record<string, unknown>>)[column]).join("|"))
 }
 
 /** Inserts rows of the same columns. */
@@ -161,7 +159,7 @@ export const insertRows = ({ json }: Values, table: Table, rows: ReadonlyArray<O
     body: `
     INSERT INTO ${table.name} (${columns})
     SELECT ${columns}
-    FROM jsonb_populate_recordset(NULL::${table.name}, ${json(rows.toSorted(byKeyOf(table)))})
+    FROM jsonb_populate_recordset(NULL::${table.name}, ${json(sortedByKey(table, rows))})
     RETURNING 1`,
     rows: rows.length
   }

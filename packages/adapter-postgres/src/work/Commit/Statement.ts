@@ -9,7 +9,7 @@ import * as Contacts from "./Contacts.ts"
 import * as Events from "./Events.ts"
 import * as Lanes from "./Lanes.ts"
 import * as Media from "./Media.ts"
-import type { CommitRequests, Owned, Part, Values } from "./Part.ts"
+import { type CommitRequests, inOrder, type Owned, type Part, type Values } from "./Part.ts"
 import * as Rows from "./Rows.ts"
 import * as Work from "./Work.ts"
 
@@ -17,7 +17,8 @@ const recordResponses = (
   { json }: Values,
   records: ReadonlyArray<Owned<NonNullable<Changes["response"]>>>
 ): Part => {
-  const recorded = json(records.map(({ body, ...record }) => ({
+  const sorted = inOrder(records, ({ key, organization_id }) => `${organization_id}|${key}`)
+  const recorded = json(sorted.map(({ body, ...record }) => ({
     ...record,
     body: body === null ? null : Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("base64")
   })))

@@ -1,6 +1,6 @@
 /** Work that a commit settles and enqueues. `Lanes.ts` changes its lanes. */
 import type { Enqueued, Settlement } from "@messaging-crm/core/Changes"
-import { isAmong, type Owned, type Part, type Traced, type Values } from "./Part.ts"
+import { inOrder, isAmong, type Owned, type Part, type Traced, type Values } from "./Part.ts"
 
 type Outcome = Settlement["outcome"]
 
@@ -59,7 +59,7 @@ const insertItems = (source: string): Part => ({
 
 const enqueuedItems = ({ json }: Values, enqueue: ReadonlyArray<Owned<Enqueued> & Traced>): string => `
       SELECT *
-      FROM jsonb_to_recordset(${json(enqueue)}) AS enqueued (
+      FROM jsonb_to_recordset(${json(inOrder(enqueue, ({ kind, ref }) => `${kind}|${ref}`))}) AS enqueued (
         organization_id uuid, kind text, lane uuid, ref uuid, due_at timestamptz, trace text
       )`
 
