@@ -5,7 +5,7 @@ import { type PoolUsage, poolUsages } from "@messaging-crm/adapter-postgres/Pool
 import { SearchConnections } from "@messaging-crm/adapter-postgres/SearchConnections"
 import { CurrentTurn } from "@messaging-crm/core/Turns"
 import { Effect, Exit, Fiber, Latch, Layer } from "effect"
-import { SqlClient } from "effect/sql"
+import { SqlClient, type SqlError } from "effect/sql"
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
 import * as Database from "../testing/Database.ts"

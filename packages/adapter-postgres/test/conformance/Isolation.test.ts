@@ -22,4 +22,4 @@ const storedRows = Layer.effect(
   })
 )
 
-isolationSuite("postgres", layer.pipe(Layer.provideMerge(storedRows), Layer.provide(Database.layerAlone)))
+isolationSuite("postgres", layer.pipe(Layer.provideMerge(storedRows), Layer.provide(Database.layer)))
