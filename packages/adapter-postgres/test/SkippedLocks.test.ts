@@ -85,7 +85,10 @@ const calls: Readonly<Record<Purge, Call>> & Readonly<Record<string, Call>> = {
     table: "sends",
     insert: Effect.fnUntraced(function*(ours: OrganizationId) {
       const send = yield* Fixtures.newSend(yield* Fixtures.thread(ours))
-      yield* Fixtures.mustCommit(ours, SendRows.insert({ ...send, status: "failed", failure_reason: "provider_rejected" }))
+      yield* Fixtures.mustCommit(
+        ours,
+        SendRows.insert({ ...send, status: "failed", failure_reason: "provider_rejected" })
+      )
     }),
     run: MessageRetentionStore.use((store) => store.purge(later, 10))
   },
