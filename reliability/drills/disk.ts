@@ -2,8 +2,8 @@
  * Fills the disk of the service's database under load, and counts what was lost or duplicated once there is space again, and
  * the reads that failed on the full disk: `npm run disk-test`. It mounts a file system of 256 MiB, so it must run as root.
  */
+import { onServer } from "@messaging-crm/adapter-postgres/testing/Databases"
 import { Effect } from "effect"
-import { onServer } from "../../packages/server/testing/databases/Databases.ts"
 import { folder } from "../../packages/server/testing/Folder.ts"
 import * as Cluster from "../../packages/server/testing/processes/Cluster.ts"
 import { drill, mounted } from "./disk/FullDisk.ts"

@@ -1,10 +1,10 @@
 /** Unpublished parts of the packages that the benchmarks use, imported by their paths. */
+export * as Databases from "@messaging-crm/adapter-postgres/testing/Databases"
 export * as Crowd from "../../../packages/adapter-postgres/testing/Crowd.ts"
 export * as GeneratedRows from "../../../packages/adapter-postgres/testing/GeneratedRows.ts"
 export * as CallbackBodies from "../../../packages/provider-cloud/src/fake/CallbackBodies.ts"
 export { mutatedBody } from "../../../packages/provider-cloud/testing/MutatedBodies.ts"
 export { freePort } from "../../../packages/server/src/dev/FreePort.ts"
-export * as Databases from "../../../packages/server/testing/databases/Databases.ts"
 export { folder } from "../../../packages/server/testing/Folder.ts"
 export * as Api from "../../../packages/server/testing/processes/Api.ts"
 export { bundled } from "../../../packages/server/testing/processes/Bundle.ts"

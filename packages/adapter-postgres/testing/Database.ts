@@ -1,6 +1,6 @@
 import { Clock, Context, Effect, Layer, Redacted } from "effect"
-import * as Databases from "../../server/testing/databases/Databases.ts"
 import * as Client from "../src/database/Client.ts"
+import * as Databases from "./Databases.ts"
 
 /** A test owns the time of what it tests, not that of the driver's pool. */
 const client = (options: Client.Options) =>
@@ -22,7 +22,7 @@ export class Database extends Context.Service<Database, {
   )
 }
 
-/** Layer for another client of the suite's schema, with connections of its own, as another process has. */
+/** Layer for another client of the database, with connections of its own, as another process has. */
 export const layerClient = Layer.unwrap(Effect.map(Database, ({ url }) => client({ url })))
 
 /** Layer for a migrated database of its own and a client of it. */

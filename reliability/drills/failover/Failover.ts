@@ -2,8 +2,8 @@
  * The failover drill: clients write to two servers while the drill kills the primary of their database and promotes its
  * standby, several times. It restarts no process of the service.
  */
+import { onServer } from "@messaging-crm/adapter-postgres/testing/Databases"
 import { Clock, Effect, Fiber, Random, Ref } from "effect"
-import { onServer } from "../../../packages/server/testing/databases/Databases.ts"
 import * as PostgresPair from "../../../packages/server/testing/databases/PostgresPair.ts"
 import { eventually } from "../../../packages/server/testing/Eventually.ts"
 import * as Cluster from "../../../packages/server/testing/processes/Cluster.ts"

@@ -1,7 +1,7 @@
 /** A drill as a program, and the PostgreSQL server that it uses. */
+import * as Databases from "@messaging-crm/adapter-postgres/testing/Databases"
 import { start } from "@messaging-crm/server/EmbeddedPostgres"
 import { Effect, type Scope } from "effect"
-import * as Databases from "../../../packages/server/testing/databases/Databases.ts"
 import { folder } from "../../../packages/server/testing/Folder.ts"
 
 /** Runs a drill, and ends this process with code 0 if the drill passed. */

@@ -2,9 +2,9 @@
  * The system under test: PostgreSQL with a synchronous standby, the mock network, two servers with workers, and one more
  * worker. Each process reaches the database and the network through its own proxies, and is restarted when it ends.
  */
+import { onServer } from "@messaging-crm/adapter-postgres/testing/Databases"
 import { Effect } from "effect"
 import type { ChildProcess } from "node:child_process"
-import { onServer } from "../../../packages/server/testing/databases/Databases.ts"
 import * as PostgresPair from "../../../packages/server/testing/databases/PostgresPair.ts"
 import * as ServiceCluster from "../../../packages/server/testing/processes/Cluster.ts"
 import * as Organizations from "../../../packages/server/testing/processes/Organizations.ts"

@@ -1,5 +1,6 @@
 /** Readiness, over a database that gets its schema and its first secret while the test runs. */
 import { assert, it } from "@effect/vitest"
+import * as Databases from "@messaging-crm/adapter-postgres/testing/Databases"
 import { RootKeys } from "@messaging-crm/core/Secrets"
 import { Effect, Layer, Redacted, References } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
@@ -10,7 +11,6 @@ import * as Database from "../../src/Database.ts"
 import * as Health from "../../src/http/Health.ts"
 import * as Listener from "../../src/http/Listener.ts"
 import * as Layers from "../../src/Layers.ts"
-import * as Databases from "../../testing/databases/Databases.ts"
 
 const rootKey = (byte: number) => Redacted.make(new Uint8Array(32).fill(byte))
 

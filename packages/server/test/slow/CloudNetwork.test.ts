@@ -1,7 +1,7 @@
 /** The service over the Graph API, as processes: what it sends is delivered, and what it is told is never lost. */
 import { assert, it } from "@effect/vitest"
+import * as Databases from "@messaging-crm/adapter-postgres/testing/Databases"
 import { Effect, Schema } from "effect"
-import * as Databases from "../../testing/databases/Databases.ts"
 import { eventually } from "../../testing/Eventually.ts"
 import * as Api from "../../testing/processes/Api.ts"
 import * as Cluster from "../../testing/processes/Cluster.ts"

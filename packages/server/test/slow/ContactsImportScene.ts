@@ -1,5 +1,6 @@
 /** An organization whose contacts the tests of `contacts import` import. */
 import * as Client from "@messaging-crm/adapter-postgres/Client"
+import * as Databases from "@messaging-crm/adapter-postgres/testing/Databases"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
 import { CreateOrganization, Organizations } from "@messaging-crm/core/Organizations"
@@ -8,7 +9,6 @@ import { SqlClient } from "effect/sql"
 import * as BuiltInProviders from "../../src/BuiltInProviders.ts"
 import * as Database from "../../src/Database.ts"
 import * as Layers from "../../src/Layers.ts"
-import * as Databases from "../../testing/databases/Databases.ts"
 import * as Processes from "../../testing/processes/Processes.ts"
 
 class Environment extends Context.Service<Environment, Processes.Environment>()("test/Environment") {}

@@ -1,6 +1,7 @@
 /** `contacts export` and `contacts erase`, as a person runs them, and what they leave in the whole database. */
 import { assert, it } from "@effect/vitest"
 import * as Client from "@messaging-crm/adapter-postgres/Client"
+import * as Databases from "@messaging-crm/adapter-postgres/testing/Databases"
 import * as Fixtures from "@messaging-crm/conformance/Fixtures"
 import { AuditRecord } from "@messaging-crm/core/Audit"
 import * as Changes from "@messaging-crm/core/Changes"
@@ -23,7 +24,6 @@ import { crm } from "../../../conformance/src/Journeys/JourneyScene.ts"
 import { canaries, person } from "../../../conformance/src/Journeys/PersonalData/PersonScene.ts"
 import * as Database from "../../src/Database.ts"
 import * as Layers from "../../src/Layers.ts"
-import * as Databases from "../../testing/databases/Databases.ts"
 import { folder } from "../../testing/Folder.ts"
 import * as Processes from "../../testing/processes/Processes.ts"
 

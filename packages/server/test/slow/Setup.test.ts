@@ -1,12 +1,12 @@
 /** The commands of a first setup: `init`, `doctor`, and starts with an unsuitable database. */
 import { assert, it } from "@effect/vitest"
 import * as Client from "@messaging-crm/adapter-postgres/Client"
+import * as Databases from "@messaging-crm/adapter-postgres/testing/Databases"
 import { Effect, Redacted, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { createServer } from "node:net"
 import { start } from "../../src/dev/EmbeddedPostgres.ts"
 import { freePort } from "../../src/dev/FreePort.ts"
-import * as Databases from "../../testing/databases/Databases.ts"
 import { folder } from "../../testing/Folder.ts"
 import * as Api from "../../testing/processes/Api.ts"
 import * as Processes from "../../testing/processes/Processes.ts"

@@ -2,11 +2,11 @@
  * A program that runs PostgreSQL in a temporary directory until standard input closes, and prints its URL. Its first argument
  * is the name of a template database with the tables of the service, and its second one a folder that it removes at the end.
  */
+import { createTemplate } from "@messaging-crm/adapter-postgres/testing/Databases"
 import { Effect } from "effect"
 import { rm } from "node:fs/promises"
 import { start } from "../../src/dev/EmbeddedPostgres.ts"
 import { folder } from "../Folder.ts"
-import { createTemplate } from "./Databases.ts"
 
 const [, , template = "migrated", programs] = process.argv
 

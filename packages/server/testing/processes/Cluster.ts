@@ -2,9 +2,9 @@
  * The service as several processes on one database, with its messaging network as another process. Everything listens on
  * 127.0.0.1 and ends with the scope.
  */
+import * as Databases from "@messaging-crm/adapter-postgres/testing/Databases"
 import { Effect } from "effect"
 import { freePort } from "../../src/dev/FreePort.ts"
-import * as Databases from "../databases/Databases.ts"
 import * as Network from "./Network.ts"
 import * as Organizations from "./Organizations.ts"
 import { type Environment, untilUp } from "./Processes.ts"

@@ -1,8 +1,8 @@
 /** Databases on the test server. */
-import * as Client from "@messaging-crm/adapter-postgres/Client"
-import * as Migrations from "@messaging-crm/adapter-postgres/Migrations"
 import { Clock, Config, ConfigProvider, Effect, Layer, Option, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
+import * as Client from "../src/database/Client.ts"
+import * as Migrations from "../src/database/Migrations.ts"
 
 /** Lets an effect create its databases on a server. */
 export const onServer = (url: string) =>
