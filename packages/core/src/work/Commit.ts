@@ -21,7 +21,7 @@ export class LeaseLost extends Data.TaggedError("LeaseLost") {}
  */
 export class Unconfirmed extends Data.TaggedError("Unconfirmed") {}
 
-/** An event to which webhooks subscribe, and what a commit stored of it. */
+/** An event to which webhooks subscribe, with what a commit stored. */
 export interface SubscribedEvent {
   readonly id: EventId
   /** How many deliveries the commit added. */

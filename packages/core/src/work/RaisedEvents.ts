@@ -1,4 +1,4 @@
-/** Raised events: what a commit stores of an event. A worker then adds its deliveries. */
+/** Raised events: the stored form of an event, before a worker adds its deliveries. */
 import { Duration } from "effect"
 import type { ContactId, EventId, MessageId, WebhookDeliveryId, WebhookId } from "../kernel/Ids.ts"
 import { type Timestamp, withTextTimes } from "../kernel/Timestamps.ts"

@@ -63,7 +63,7 @@ const enqueuedItems = ({ json }: Values, enqueue: ReadonlyArray<Owned<Enqueued> 
         organization_id uuid, kind text, lane uuid, ref uuid, due_at timestamptz, trace text
       )`
 
-/** Enqueues the work of the changes, and what other parts of the statement select as work. */
+/** Enqueues the work of the changes and of their events. Each of `selected` is a query of work from other parts of the statement. */
 export const enqueueItems = (
   values: Values,
   enqueue: ReadonlyArray<Owned<Enqueued> & Traced>,
