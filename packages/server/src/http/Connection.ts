@@ -33,8 +33,17 @@ interface Edge {
 /** The maximum number of requests on one connection. Node's own limit would not close it. */
 const requests_max = 1000
 
-/** Node parses, and announces, every request of the bytes that it gets at once. The smallest request has 18 bytes. */
-const piece_bytes = 512
+/**
+ * The limits of a piece, which is as long as what has arrived of the body. Node parses, and announces, every request of
+ * the bytes that it gets at once, of which the smallest has 18, and a large body takes long in small pieces.
+ */
+const [piece_bytes_min, piece_bytes_max] = [512, 65_536]
+
+/**
+ * How much of a request is read in its first turn, which suffices for usual callbacks, and how much in each further one.
+ * Between them other connections have their turn. Node alone would read 2 MB of a fast connection at once.
+ */
+const [first_turn_bytes, turn_bytes] = [131_072, 32_768]
 
 /** How long a client can still send after the last response, and how much. `NodeHttpServer` waits equally long. */
 const [linger_millis, discarded_bytes_max] = [500, 16_777_216]
@@ -50,9 +59,14 @@ export class Connection {
   private requests = 0
   /** The bytes that the parser has got of a request that it has not announced. */
   private head_bytes = 0
+  /** The bytes that the parser has got of the body in progress. */
+  private body_bytes = 0
+  /** The bytes left of its turn. Without any, it reads in the next turn of the event loop. */
+  private turn_bytes_left = first_turn_bytes
   /** Whether no further request is read. */
   isLast = false
   private isLingering = false
+  private discarded_bytes = 0
 
   constructor(socket: Socket, edge: Edge) {
     this.socket = socket
@@ -97,6 +111,8 @@ export class Connection {
     if (this.current !== null) return
     this.current = exchange
     this.head_bytes = 0
+    this.body_bytes = 0
+    this.turn_bytes_left = first_turn_bytes
     this.hasBegun = false
     exchange.response.edge = this
   }
@@ -110,7 +126,8 @@ export class Connection {
   /** Passes bytes to Node's parser until a request is in progress, and then those of its body. */
   read(): void {
     const { socket } = this
-    while (this.isReading && this.readPiece());
+    if (this.isLingering) return this.discard()
+    while (this.isReading && this.readPiece()) this.endTurn()
     // Announces that the client has hung up.
     if (socket.readableLength === 0) socket.read(0)
     if (this.current === null || this.hasBegun) return
@@ -118,19 +135,45 @@ export class Connection {
     this.edge.begin(this.current)
   }
 
+  /** Discards what the client still sends, up to a limit. */
+  private discard(): void {
+    const { socket } = this
+    while (this.turn_bytes_left > 0) {
+      const chunk: Uint8Array | null = socket.read()
+      if (chunk === null) return
+      this.discarded_bytes += chunk.length
+      this.turn_bytes_left -= chunk.length
+      if (this.discarded_bytes > discarded_bytes_max) socket.destroy()
+      this.endTurn()
+    }
+  }
+
+  /** Lets other connections read if its turn is over. */
+  private endTurn(): void {
+    if (this.turn_bytes_left > 0) return
+    setImmediate(() => {
+      this.turn_bytes_left = turn_bytes
+      this.read()
+    })
+  }
+
   /** Passes a piece to the parser, but of a request that it has not announced only as much as the limit of headers. */
   private readPiece(): boolean {
-    const { current, edge, head_bytes, socket } = this
-    const most = current === null ? head_bytes_max - head_bytes : piece_bytes
-    const bytes = Math.min(piece_bytes, socket.readableLength, most)
+    const { body_bytes, current, edge, head_bytes, socket } = this
+    const most = current === null
+      ? Math.min(piece_bytes_min, head_bytes_max - head_bytes)
+      : Math.min(piece_bytes_max, Math.max(piece_bytes_min, body_bytes))
+    const bytes = Math.min(socket.readableLength, most)
     if (bytes === 0) edge.rejectHead()
     else if (current === null) this.head_bytes += bytes
+    else this.body_bytes += bytes
+    this.turn_bytes_left -= bytes
     return bytes > 0 && socket.read(bytes) !== null
   }
 
   private get isReading(): boolean {
     const { current, edge, isLast, isLingering, socket } = this
-    if (isLingering || socket.readableLength === 0) return false
+    if (isLingering || this.turn_bytes_left <= 0 || socket.readableLength === 0) return false
     if (current === null) return !isLast && edge.isOpen()
     return !current.request.complete && current.request.readableLength < current.request.readableHighWaterMark
   }
@@ -147,12 +190,8 @@ export class Connection {
     // The routes' server has ended the socket already. Another text would be an error.
     if (socket.writable) socket.end(text)
     const timer = setTimeout(() => socket.destroy(), linger_millis)
-    let discarded_bytes = 0
     // The parser would find another request.
-    socket.removeAllListeners("data").removeAllListeners("readable").on("data", (chunk: Uint8Array) => {
-      discarded_bytes += chunk.length
-      if (discarded_bytes > discarded_bytes_max) socket.destroy()
-    })
-    socket.once("close", () => clearTimeout(timer)).resume()
+    socket.removeAllListeners("data").once("close", () => clearTimeout(timer))
+    this.read()
   }
 }

@@ -1,7 +1,7 @@
 /** One connection: its requests in turn, its failures, and what others notice of it. */
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Exit, Fiber, Layer, Stream } from "effect"
-import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { ByteSize, Deferred, Effect, Exit, Fiber, Layer, Stream } from "effect"
+import { HttpIncomingMessage, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { subscribe, unsubscribe } from "node:diagnostics_channel"
 import type { Socket } from "node:net"
 import { closesOf, gated, statusesOf } from "./GatedRoute.ts"
@@ -225,6 +225,46 @@ describe("requests with bodies", () => {
         assert.deepStrictEqual(Array.from(received.matchAll(/<(\d+)>/g), ([, size]) => Number(size)), sizes)
       }
     }).pipe(Effect.scoped))
+})
+
+describe("a large body", () => {
+  /** The bytes of the first turn, and of the socket's buffer. */
+  const turn_bytes_max = 131_072 + 2 * 65_536
+  const drained = HttpRouter.use((router) =>
+    router.add(
+      "POST",
+      "/drain",
+      HttpServerRequest.HttpServerRequest.pipe(
+        Effect.flatMap(({ stream }) => Stream.runDrain(stream)),
+        Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(8_000_000)),
+        Effect.as(HttpServerResponse.text("drained"))
+      )
+    )
+  )
+  for (
+    const [name, path, status] of [["that is read", "/drain", 200], ["that is discarded", "/unknown", 404]] as const
+  ) {
+    it.live(`${name} leaves turns of the event loop to other connections`, () =>
+      Effect.gen(function*() {
+        const { ask, taken } = yield* serve(drained)
+        const size = 4_000_000
+        const received = yield* Effect.forkChild(
+          ask(request(`POST ${path} HTTP/1.1`, host, close, `Content-Length: ${size}`) + "x".repeat(size))
+        )
+        let [bytes, most] = [0, 0]
+        const turn = Effect.callback<void>((resume) => {
+          setImmediate(() => {
+            const { bytesRead = 0 } = taken[0] ?? {}
+            most = Math.max(most, bytesRead - bytes)
+            bytes = bytesRead
+            resume(Effect.void)
+          })
+        })
+        yield* Effect.repeat(turn, { until: () => bytes > size })
+        assert.deepStrictEqual(statusesOf(yield* Fiber.join(received)), [status])
+        assert.isAtMost(most, turn_bytes_max)
+      }).pipe(Effect.scoped))
+  }
 })
 
 describe("a client that hangs up", () => {

@@ -161,7 +161,12 @@ const rows: Readonly<Record<string, Code>> = {
     numbers: [number("core/src/messaging/Messages.ts", /early_update_age_max = Duration\.days\((\d+)\)/)]
   },
   "Memory, event loop": {
-    numbers: [limit("body_bytes_max") / 1024, number("server/src/http/Connection.ts", /piece_bytes = (\d+)/)]
+    numbers: [
+      limit("body_bytes_max") / 1024,
+      number("server/src/http/Connection.ts", /\[piece_bytes_min, piece_bytes_max\] = \[(\d+), /),
+      number("server/src/http/Connection.ts", /\[first_turn_bytes, turn_bytes\] = \[([\d_]+), /) / 1024,
+      number("server/src/http/Connection.ts", /\[first_turn_bytes, turn_bytes\] = \[[\d_]+, ([\d_]+)\]/) / 1024
+    ]
   }
 }
 
