@@ -87,6 +87,25 @@ it.layer(Database.layer)("Requests that share a statement", (it) => {
       assert.deepStrictEqual(statements, [2])
     }))
 
+  it.effect("are not those that were interrupted while they waited", () =>
+    Effect.gen(function*() {
+      const { ask, go, statements } = yield* held
+      const running = []
+      for (const request of numbers(4)) {
+        running.push(yield* Effect.forkChild(ask(request), { startImmediately: true }))
+        yield* settled
+      }
+      const interrupted = yield* Effect.forkChild(Effect.forEach(numbers(100), ask, unbounded), {
+        startImmediately: true
+      })
+      yield* Fiber.interrupt(interrupted)
+      const next = yield* Effect.forkChild(ask(7), { startImmediately: true })
+      yield* go.open
+      assert.strictEqual(yield* Fiber.join(next), 7)
+      yield* Effect.forEach(running, Fiber.join)
+      assert.deepStrictEqual(statements, [1, 1, 1, 1, 1])
+    }))
+
   it.effect("get a response although an earlier one was interrupted at any of its steps", () =>
     Effect.gen(function*() {
       const { ask, go } = yield* held

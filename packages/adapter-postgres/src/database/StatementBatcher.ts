@@ -74,6 +74,10 @@ export const make = <Request, A>(sql: SqlClient.SqlClient, statement: Statement<
   const runBatch = Effect.suspend(() => {
     const batch = takeBatch()
     isCollecting = false
+    if (batch.length === 0) {
+      statements--
+      return Effect.void
+    }
     startNext()
     return Effect.map(runAll(statement, batch.map(({ request }) => request)), (exits) => {
       statements--
@@ -95,11 +99,21 @@ export const make = <Request, A>(sql: SqlClient.SqlClient, statement: Statement<
     Effect.runForkWith(context)(Effect.andThen(Effect.yieldNow, runBatch))
   }
 
+  /** Removes a request whose fiber was interrupted before its statement began. */
+  const leave = (own: Waiting<Request, A>): void => {
+    const index = waiting.indexOf(own)
+    if (index < 0) return
+    waiting.splice(index, 1)
+    order.leave(own.key, own.position)
+  }
+
   const join = (request: Request, context: Context.Context<never>): Effect.Effect<A> =>
     Effect.callback((resume) => {
       const key = Context.get(context, CurrentTurn)
-      insertInOrder(waiting, { request, context, key, position: order.positionOf(key, 1), resume })
+      const own = { request, context, key, position: order.positionOf(key, 1), resume }
+      insertInOrder(waiting, own)
       startNext()
+      return Effect.sync(() => leave(own))
     })
 
   return (request: Request): Effect.Effect<A> =>
