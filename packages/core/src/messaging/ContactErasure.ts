@@ -193,7 +193,7 @@ const makeEraseContents = Effect.gen(function*() {
   })
 })
 
-/** Makes the function that erases the conversations of a contact, and the copies of its data. */
+/** Makes the function that erases the conversations of a contact. */
 const makeEraseConversations = Effect.gen(function*() {
   const { run } = yield* Decide
   const eraseContents = yield* makeEraseContents
@@ -209,7 +209,6 @@ const makeEraseConversations = Effect.gen(function*() {
     yield* eraseRows
     yield* Effect.forEach(yield* load, (row) => eraseContents(organization_id, row), { discard: true })
     yield* eraseRows
-    yield* store.eraseCopies(organization_id, id)
   })
 })
 
@@ -235,5 +234,7 @@ export const makeErase = Effect.gen(function*() {
     yield* runAudited("contacts.erase", { load, decide: eraseContact })
     yield* eraseConversations(organization_id, id)
     yield* runAudited("contacts.erase", { load, decide: eraseContact })
+    // Last: until the contact's preview is erased, a request can load it and commit copies.
+    yield* store.eraseCopies(organization_id, id)
   })
 })

@@ -6,10 +6,16 @@ import { Contacts, UpdateContact } from "@messaging-crm/core/Contacts"
 import { CloseConversation, Conversations } from "@messaging-crm/core/Conversations"
 import * as Crm from "@messaging-crm/core/Crm"
 import { ConflictBackoff } from "@messaging-crm/core/Decide"
-import { type EncodedResponse, IdempotencyKey, IdempotencyStore } from "@messaging-crm/core/Idempotency"
+import {
+  type EncodedResponse,
+  type Idempotency,
+  IdempotencyKey,
+  IdempotencyStore
+} from "@messaging-crm/core/Idempotency"
 import type { ContactId, ConversationId } from "@messaging-crm/core/Ids"
-import { PersonalData } from "@messaging-crm/core/PersonalData"
-import { Duration, Effect, Layer, Option } from "effect"
+import type { Inbound } from "@messaging-crm/core/Inbound"
+import { PersonalData, PersonalDataStore } from "@messaging-crm/core/PersonalData"
+import { DateTime, Duration, Effect, Layer, Option } from "effect"
 import { type Encoded, request, text } from "../IdempotentRequests/RequestScene.ts"
 import type { It } from "../JourneyScene.ts"
 import { canaries, person } from "./PersonScene.ts"
@@ -53,6 +59,64 @@ const crmAfter = (before: Effect.Effect<void>) =>
     )
   }))
 
+interface Steps {
+  /** Runs before the messages of the first conversation are erased. */
+  readonly beforeContents: Effect.Effect<void>
+  /** Runs after each step that writes. */
+  readonly afterStep: Effect.Effect<void>
+}
+
+/** The operations over a storage that runs effects between the steps of an erasure. */
+const crmBetween = ({ afterStep, beforeContents }: Steps) =>
+  Layer.unwrap(Effect.gen(function*() {
+    const port = yield* Commit
+    const store = yield* PersonalDataStore
+    const commit: Commit["Service"]["commit"] = (organization_id, changes) =>
+      Effect.tap(port.commit(organization_id, changes), afterStep)
+    let left = [beforeContents]
+    const between = PersonalDataStore.of({
+      ...store,
+      sends: (...of) =>
+        Effect.suspend(() => {
+          const first = left
+          left = []
+          return Effect.andThen(Effect.all(first), store.sends(...of))
+        }),
+      eraseCopies: (...of) => Effect.tap(store.eraseCopies(...of), afterStep)
+    })
+    return Layer.fresh(Crm.layer).pipe(
+      Layer.provide(Layer.mergeAll(Layer.succeed(Commit, { commit }), Layer.succeed(PersonalDataStore, between)))
+    )
+  }))
+
+const edited = `edited ${canaries.text}`
+
+/** Returns the recorded responses of a write that runs after each step of an erasure, with an edit during it. */
+const recordsOf = Effect.fnUntraced(function*(write: Write) {
+  const { as, channel, contact_id, conversation_id, number, organization_id, receive } = yield* person
+  const keys: Array<IdempotencyKey> = []
+  // The services over the storage without steps in between.
+  const services = yield* Effect.context<Contacts | Conversations | Idempotency | Inbound>()
+  const writeOnce = Effect.suspend(() => {
+    const key = IdempotencyKey.make(`between-steps-${keys.length}`)
+    keys.push(key)
+    return request((respond) => write({ contact_id, conversation_id }, respond), { key })
+  }).pipe(as, Effect.provideContext(services), Effect.orDie, Effect.asVoid)
+  const crm = yield* Layer.build(crmBetween({
+    beforeContents: Effect.flatMap(DateTime.now, (at) =>
+      receive({
+        event: "message_edited",
+        channel_id: channel.id,
+        provider_message_id: `m.1.${number}`,
+        text: edited,
+        at
+      })).pipe(Effect.provideContext(services)),
+    afterStep: writeOnce
+  }))
+  yield* as(PersonalData.use((data) => data.erase(contact_id))).pipe(Effect.provideContext(crm))
+  return yield* Effect.forEach(keys, (key) => IdempotencyStore.use((store) => store.find(organization_id, key)))
+})
+
 export const concurrentErasures = (it: It) => {
   for (const [name, write] of Object.entries(writes)) {
     it.effect(`is in no record of ${name} that changed nothing and was committed after the erasure`, () =>
@@ -67,6 +131,16 @@ export const concurrentErasures = (it: It) => {
         const record = yield* IdempotencyStore.use((store) => store.find(organization_id, key))
         for (const body of [response.body, Option.getOrThrow(record).body]) {
           for (const canary of [...Object.values(canaries), number]) assert.notInclude(text(body), canary)
+        }
+      }).pipe(Effect.scoped))
+
+    it.effect(`is in no record of ${name} that changed nothing between two steps of the erasure`, () =>
+      Effect.gen(function*() {
+        const records = yield* recordsOf(write)
+        assert.isAtLeast(records.length, 6)
+        for (const record of records) {
+          const body = text(Option.getOrUndefined(record)?.body ?? null)
+          for (const canary of Object.values(canaries)) assert.notInclude(body, canary)
         }
       }).pipe(Effect.scoped))
   }
