@@ -33,7 +33,7 @@ it.layer(Processes.database, { excludeTestServices: true })("Commits of several 
         Effect.provide(Layer.fresh(Database.layer))
       )
       const exit = yield* Effect.exit(suite)
-      assert.match(Exit.isFailure(exit) ? Cause.pretty(exit.cause) : "", /PostgreSQL has ended 1 deadlock/)
+      assert.match(Exit.isFailure(exit) ? Cause.pretty(exit.cause) : "", /Deadlocks in the database: 1\./)
     }))
 
   it.effect("do not deadlock when they raise events for the same webhooks in different orders", () =>

@@ -6,7 +6,7 @@ import { Ids } from "@messaging-crm/core/Ids"
 import { Layer } from "effect"
 import * as Database from "../testing/Database.ts"
 
-/** Layer for the suite's schema with one process on it. */
+/** Layer for a database of the suite's own with one process on it. */
 export const database = Layer.mergeAll(layer, Ids.layer).pipe(Layer.provideMerge(Database.layer))
 
 /** Starts one more process, with connections of its own. */

@@ -11,7 +11,7 @@ import * as Database from "../testing/Database.ts"
 import * as Proxy from "../testing/Proxy.ts"
 import * as Backends from "./Backends.ts"
 
-/** A client of the suite's schema behind a proxy of its own. */
+/** A client of the suite's database behind a proxy of its own. */
 const behindProxy = Effect.gen(function*() {
   const { url } = yield* Database.Database
   const proxy = yield* Proxy.make(url)

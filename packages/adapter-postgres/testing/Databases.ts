@@ -56,17 +56,15 @@ const drop = Effect.fnUntraced(
   function*(_server: string, name: string) {
     const sql = yield* SqlClient.SqlClient
     const end = sql<{ readonly ended: boolean }>`
-    SELECT pg_terminate_backend(pid, 1000) AS ended FROM pg_stat_activity WHERE datname = ${name}
-  `
+      SELECT pg_terminate_backend(pid, 1000) AS ended FROM pg_stat_activity WHERE datname = ${name}
+    `
     yield* Effect.repeat(end, { until: (sessions) => sessions.every(({ ended }) => ended) })
     const found = yield* sql<{ readonly count: number }>`
-    SELECT deadlocks::int AS count FROM pg_stat_database WHERE datname = ${name} AND deadlocks > 0
-  `
+      SELECT deadlocks::int AS count FROM pg_stat_database WHERE datname = ${name} AND deadlocks > 0
+    `
     yield* sql.unsafe(`DROP DATABASE ${name} WITH (FORCE)`)
     for (const { count } of found) {
-      yield* Effect.die(
-        new Error(`PostgreSQL has ended ${count} deadlocks. Its log contains their statements.`)
-      )
+      yield* Effect.die(new Error(`Deadlocks in the database: ${count}. The log of PostgreSQL has their statements.`))
     }
   },
   (effect, server) => Effect.provide(effect, clientOf(server), { local: true }),

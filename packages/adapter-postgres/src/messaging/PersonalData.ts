@@ -42,7 +42,7 @@ const namesOf = (sql: SqlClient.SqlClient, organization_id: OrganizationId, cont
 
 /**
  * The statements that erase what events, idempotency records, and deliveries contain of a contact. The last two read all
- * rows of the organization. Deliveries are locked by ID, as commits lock them.
+ * rows of the organization. Records and deliveries are locked by their keys, as commits lock them.
  */
 const copiesErased = (sql: SqlClient.SqlClient, organization_id: OrganizationId, contact_id: ContactId) => [
   withoutResources(sql, sql`organization_id = ${organization_id} AND contact_id = ${contact_id}`),
@@ -50,16 +50,16 @@ const copiesErased = (sql: SqlClient.SqlClient, organization_id: OrganizationId,
     DELETE FROM idempotency_keys
     WHERE (organization_id, key) IN (
       SELECT k.organization_id, k.key
-      FROM idempotency_keys k
-      WHERE k.organization_id = ${organization_id} AND EXISTS (
-        SELECT
-        FROM idempotency_keys shown
-        WHERE shown.organization_id = k.organization_id AND shown.fingerprint = k.fingerprint
-          AND position(convert_to(${contact_id}, 'UTF8') IN shown.body) > 0
-          AND (k.key = shown.key OR k.body IS NULL OR starts_with(k.key, ${part_prefix}))
-      )
+      FROM (
+        SELECT key, fingerprint
+        FROM idempotency_keys
+        WHERE organization_id = ${organization_id} AND position(convert_to(${contact_id}, 'UTF8') IN body) > 0
+      ) shown
+      JOIN idempotency_keys k ON k.fingerprint = shown.fingerprint
+        AND (k.key = shown.key OR k.body IS NULL OR starts_with(k.key, ${part_prefix}))
+      WHERE k.organization_id = ${organization_id}
       ORDER BY k.organization_id, k.key
-      FOR UPDATE
+      FOR UPDATE OF k
     )
   `,
   sql`

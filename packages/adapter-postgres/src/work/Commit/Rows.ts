@@ -45,7 +45,7 @@ const byKey = <Row extends Owned<Keyed>>(rows: ReadonlyArray<Row>): Map<string, 
 }
 
 /** Returns rows in the order of their keys. */
-const byOrder = <Row>(keyed: ReadonlyMap<string, Row>): ReadonlyArray<Row> =>
+const rowsInOrder = <Row>(keyed: ReadonlyMap<string, Row>): ReadonlyArray<Row> =>
   inOrder(Array.from(keyed), ([text]) => text).map(([, row]) => row)
 
 /** Groups rows by table, in the order of locks. */
@@ -59,7 +59,7 @@ export const expectRows = (values: Values, table: Table, rows: ReadonlyArray<Own
   // Several commits may expect one row. If they expect different versions, this fails, and each commits alone.
   const each = Array.from(new Map(rows.map((row) => [`${keyText(row)}|${row.version}`, row])).values())
   const expected = values.json(
-    byOrder(byKey(each)).map(({ key, organization_id, version }) => ({ organization_id, ...key, version }))
+    rowsInOrder(byKey(each)).map(({ key, organization_id, version }) => ({ organization_id, ...key, version }))
   )
   return {
     name: `${table.name}_expected`,
@@ -74,7 +74,7 @@ export const expectRows = (values: Values, table: Table, rows: ReadonlyArray<Own
 
 /** Deletes the rows that still exist. */
 export const deleteRows = (values: Values, table: Table, rows: ReadonlyArray<Owned<Removal>>): Part => {
-  const removed = values.json(byOrder(byKey(rows)).map(({ key, organization_id }) => ({ organization_id, ...key })))
+  const removed = values.json(rowsInOrder(byKey(rows)).map(({ key, organization_id }) => ({ organization_id, ...key })))
   return {
     name: `${table.name}_removed`,
     body: `
@@ -109,7 +109,7 @@ const writtenRows = (
     const version = table.activity?.row === "conversation_id" ? touch.conversation_version : null
     rows.set(keyText(row), { version, set: null, ...rows.get(keyText(row)), ...row, touch })
   }
-  return byOrder(rows)
+  return rowsInOrder(rows)
 }
 
 /** Updates and touches rows. */
