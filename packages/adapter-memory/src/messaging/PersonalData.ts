@@ -21,10 +21,26 @@ const decoder = new TextDecoder()
 const conversationsOf = (tables: Table.Tables, owner: OrganizationId, contact_id: ContactId) =>
   Table.all(tables, ConversationRows, owner).filter((conversation) => conversation.contact_id === contact_id)
 
-/** Removes the records of each request with a response that contains the contact's ID. An equal request is another one. */
+/** Returns the IDs of the events about a contact and its conversations. */
+const eventsOf = (tables: Table.Tables, owner: OrganizationId, contact_id: ContactId): ReadonlySet<string> => {
+  const names = [contact_id, ...conversationsOf(tables, owner, contact_id).map(({ id }) => id)]
+  return new Set(
+    Table.all(tables, EventRows, owner).flatMap(({ body, id }) => names.some((name) => body.includes(name)) ? [id] : [])
+  )
+}
+
+/** Returns the event of a recorded delivery with the endpoint's response; undefined for another record. */
+const eventIn = (record: string): string | undefined =>
+  record.includes("\"response_body\":\"") ? /"event_id":"([0-9a-f-]{36})"/.exec(record)?.[1] : undefined
+
+/** Removes the records of each request with a response that contains data of the contact. An equal request is another one. */
 const eraseRecords = (tables: Table.Tables, owner: OrganizationId, contact_id: ContactId): Table.Tables => {
+  const events = eventsOf(tables, owner, contact_id)
   const records = Table.all(tables, IdempotencyRows, owner)
-  const shown = records.filter(({ body }) => body !== null && decoder.decode(body).includes(contact_id))
+  const shown = records.filter(({ body }) => {
+    const record = body === null ? "" : decoder.decode(body)
+    return record.includes(contact_id) || events.has(eventIn(record) ?? "")
+  })
   const fingerprints = new Set(shown.map(({ fingerprint }) => fingerprint))
   const others = records.filter(({ body, fingerprint, key }) =>
     fingerprints.has(fingerprint) && (body === null || key.startsWith(part_prefix))
@@ -43,10 +59,7 @@ const eraseResources = (tables: Table.Tables, owner: OrganizationId, contact_id:
 
 /** Erases the responses to the events that name the contact or one of its conversations. */
 const eraseResponses = (tables: Table.Tables, owner: OrganizationId, contact_id: ContactId): Table.Tables => {
-  const names = [contact_id, ...conversationsOf(tables, owner, contact_id).map(({ id }) => id)]
-  const events = new Set(
-    Table.all(tables, EventRows, owner).flatMap(({ body, id }) => names.some((name) => body.includes(name)) ? [id] : [])
-  )
+  const events = eventsOf(tables, owner, contact_id)
   return Table.all(tables, WebhookDeliveryRows, owner).filter(({ event_id }) => events.has(event_id)).reduce(
     (remaining, { id }) =>
       Table.change(

@@ -40,12 +40,38 @@ const namesOf = (sql: SqlClient.SqlClient, organization_id: OrganizationId, cont
     WHERE identity.organization_id = ${organization_id} AND identity.contact_id = ${contact_id}
   `
 
+/** Selects the IDs of the events about a contact and its conversations. */
+const eventsOf = (sql: SqlClient.SqlClient, organization_id: OrganizationId, contact_id: ContactId) =>
+  sql`
+    SELECT event.id
+    FROM webhook_events event
+    JOIN (${conversationsOf(sql, organization_id, contact_id)} UNION SELECT ${contact_id}::uuid) named
+      ON position(named.id::text IN event.body) > 0
+    WHERE event.organization_id = ${organization_id}
+  `
+
+/** The endpoint's response in a recorded delivery. In other records, a quotation mark of a text is escaped. */
+const recorded_response = "\"response_body\":\""
+
 /**
- * The statements that erase what events, idempotency records, and deliveries contain of a contact. The last two read all
- * rows of the organization. Records and deliveries are locked by their keys, as commits lock them.
+ * The statements that erase what events, deliveries, and idempotency records contain of a contact. The last two read all
+ * rows of the organization. Deliveries and records are locked by their keys, as commits lock them. Records are deleted
+ * last, because a record of a delivery can be committed until the delivery's version has increased.
  */
 const copiesErased = (sql: SqlClient.SqlClient, organization_id: OrganizationId, contact_id: ContactId) => [
   withoutResources(sql, sql`organization_id = ${organization_id} AND contact_id = ${contact_id}`),
+  sql`
+    UPDATE webhook_deliveries
+    SET response_body = NULL, version = version + 1
+    WHERE (organization_id, id) IN (
+      SELECT organization_id, id
+      FROM webhook_deliveries
+      WHERE organization_id = ${organization_id} AND (response_body IS NOT NULL OR status = 'pending')
+        AND event_id IN (${eventsOf(sql, organization_id, contact_id)})
+      ORDER BY organization_id, id
+      FOR NO KEY UPDATE
+    )
+  `,
   sql`
     DELETE FROM idempotency_keys
     WHERE (organization_id, key) IN (
@@ -53,30 +79,18 @@ const copiesErased = (sql: SqlClient.SqlClient, organization_id: OrganizationId,
       FROM (
         SELECT key, fingerprint
         FROM idempotency_keys
-        WHERE organization_id = ${organization_id} AND position(convert_to(${contact_id}, 'UTF8') IN body) > 0
+        WHERE organization_id = ${organization_id} AND (
+          position(convert_to(${contact_id}, 'UTF8') IN body) > 0
+          OR CASE WHEN NOT sealed AND position(convert_to(${recorded_response}, 'UTF8') IN body) > 0
+            THEN substring(convert_from(body, 'UTF8') FROM '"event_id":"([0-9a-f-]{36})"')::uuid
+          END IN (${eventsOf(sql, organization_id, contact_id)})
+        )
       ) shown
       JOIN idempotency_keys k ON k.fingerprint = shown.fingerprint
         AND (k.key = shown.key OR k.body IS NULL OR starts_with(k.key, ${part_prefix}))
       WHERE k.organization_id = ${organization_id}
       ORDER BY k.organization_id, k.key
       FOR UPDATE OF k
-    )
-  `,
-  sql`
-    UPDATE webhook_deliveries
-    SET response_body = NULL, version = version + 1
-    WHERE (organization_id, id) IN (
-      SELECT organization_id, id
-      FROM webhook_deliveries
-      WHERE organization_id = ${organization_id} AND (response_body IS NOT NULL OR status = 'pending') AND event_id IN (
-        SELECT event.id
-        FROM webhook_events event
-        JOIN (${conversationsOf(sql, organization_id, contact_id)} UNION SELECT ${contact_id}::uuid) named
-          ON position(named.id::text IN event.body) > 0
-        WHERE event.organization_id = ${organization_id}
-      )
-      ORDER BY organization_id, id
-      FOR NO KEY UPDATE
     )
   `
 ]

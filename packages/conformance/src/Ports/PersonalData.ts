@@ -79,7 +79,24 @@ const partKeyOf = ({ contact_id }: Fixtures.Thread) => `${part_prefix}${contact_
 /** The key of an equal request, with a response that contains another contact. */
 const equalKeyOf = ({ contact_id }: Fixtures.Thread) => IdempotencyKey.make(`equal-${contact_id}`)
 
-/** Stores copies of a thread's contact: records of equal requests, an event, and the response to its delivery. Returns the delivery's ID. */
+/** The key of a retry of a delivery, whose response contains that of an endpoint. */
+const retryKeyOf = ({ contact_id }: Fixtures.Thread) => IdempotencyKey.make(`retry-${contact_id}`)
+
+/** The key of a retry of the same delivery, whose response contains none of an endpoint. */
+const emptyRetryKeyOf = ({ contact_id }: Fixtures.Thread) => IdempotencyKey.make(`empty-${contact_id}`)
+
+/** Stores the recorded responses to retries of an event's delivery. */
+const storeRetries = Effect.fnUntraced(function*(ours: OrganizationId, thread: Fixtures.Thread, event_id: string) {
+  const records = [[retryKeyOf(thread), "canary"], [emptyRetryKeyOf(thread), null]] as const
+  for (const [key, response_body] of records) {
+    const body = new TextEncoder().encode(JSON.stringify({ data: { event_id, response_body } }))
+    yield* Fixtures.mustCommit(ours, {
+      response: { ...Fixtures.idempotencyRecord, key, fingerprint: key.padEnd(64), body }
+    })
+  }
+})
+
+/** Stores copies of a thread's contact: records of requests, an event, and the response to its delivery. Returns the delivery's ID. */
 const storeCopies = Effect.fnUntraced(
   function*(ours: OrganizationId, webhook: WebhookColumns, thread: Fixtures.Thread) {
     const { contact_id } = thread
@@ -95,6 +112,7 @@ const storeCopies = Effect.fnUntraced(
     const { body: other } = Fixtures.idempotencyRecord
     yield* Fixtures.mustCommit(ours, { response: { ...response, key: partKeyOf(thread), body: other } })
     yield* Fixtures.mustCommit(ours, { response: { ...response, key: equalKeyOf(thread), body: other } })
+    yield* storeRetries(ours, thread, event.id)
     const id = deliveryIdOf(event.id, webhook.id)
     yield* Fixtures.mustCommit(ours, WebhookDeliveryRows.update({ id, version: 1 }, { response_body: contact_id }))
     return id
@@ -105,7 +123,14 @@ const storeCopies = Effect.fnUntraced(
 const storedCopies = Effect.fnUntraced(
   function*(ours: OrganizationId, webhook: WebhookColumns, threads: ReadonlyArray<Fixtures.Thread>) {
     const records = yield* Effect.forEach(
-      threads.flatMap((thread) => [keyOf(thread), begunKeyOf(thread), partKeyOf(thread), equalKeyOf(thread)]),
+      threads.flatMap((thread) => [
+        keyOf(thread),
+        begunKeyOf(thread),
+        partKeyOf(thread),
+        retryKeyOf(thread),
+        equalKeyOf(thread),
+        emptyRetryKeyOf(thread)
+      ]),
       (key) => IdempotencyStore.use((records) => records.find(ours, key))
     )
     const bodies = (yield* Fixtures.deliveriesOf(ours, webhook)).map(({ response_body }) => response_body)
@@ -141,11 +166,11 @@ const copies = (it: It) => {
         }
       )
       yield* store.eraseCopies(theirs, erased.contact_id)
-      const all = [true, true, true, true]
+      const all = [true, true, true, true, true, true]
       yield* assertLeft([...all, ...all], [erased.contact_id, other.contact_id].toSorted())
       for (let repeat = 0; repeat < 2; repeat++) {
         yield* store.eraseCopies(ours, erased.contact_id)
-        yield* assertLeft([false, false, false, true, ...all], [other.contact_id])
+        yield* assertLeft([false, false, false, false, true, true, ...all], [other.contact_id])
       }
       // An attempt that began before has the version of the delivery as it was.
       const attempted = (id: WebhookDeliveryId) =>

@@ -26,10 +26,11 @@ export interface LoadedNetworkId extends IdentityNetworkId {
  *   its conversations, each in any order. `messages` and `sends` return a page of the messages or
  *   sends of a conversation, the newest first, then by the greatest id. The page is empty only if there are no more.
  *   `text`, `media`, `details`, and `content` are long texts.
- * - `eraseCopies` deletes the idempotency records whose body contains the contact's ID, and the records with
- *   the same fingerprints that have no body or are of a part of a request. It removes the resources of events about the
- *   contact, its conversations, and its messages, and the endpoints' responses to such events. The versions of their
- *   deliveries that are pending or have a response increase.
+ * - `eraseCopies` deletes the idempotency records whose body contains the contact's ID, or an endpoint's response to
+ *   an event about the contact or its conversations, and the records with the same fingerprints that have no body or are
+ *   of a part of a request. It removes the resources of events about the contact, its conversations, and its messages,
+ *   and the endpoints' responses to such events. The versions of their deliveries that are pending or have a response
+ *   increase.
  * - `eraseCallbacks` deletes the stored callbacks of the organization's channels that are about the contact: those with
  *   one of its network IDs on this type of channel, without the plus sign, or with one of its phones, unless one of these
  *   is a network ID of another contact when they are deleted.

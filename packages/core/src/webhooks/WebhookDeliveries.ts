@@ -63,7 +63,9 @@ export const retry = (
   if (webhook.value.status === "disabled") return Result.fail(new WebhookDisabled())
   const { version, ...delivery } = outgoing.value.delivery
   const { id, status, webhook_id } = delivery
-  if (status === "pending") return Result.succeed({ result: delivery, changes: Changes.none })
+  if (status === "pending") {
+    return Result.succeed({ result: delivery, changes: WebhookDeliveryRows.expect({ id, version }) })
+  }
   const set = DeliveryState.retry(now)
   return Result.succeed({
     result: { ...delivery, ...set },

@@ -49,7 +49,10 @@ describe("a webhook delivery", () => {
   })
 
   it("that is pending does not change, and it is not retried for a disabled or another webhook", () => {
-    assert.deepStrictEqual(Result.getOrThrow(retry({ status: "pending" })).changes, Changes.none)
+    assert.deepStrictEqual(
+      Result.getOrThrow(retry({ status: "pending" })).changes,
+      WebhookDeliveries.WebhookDeliveryRows.expect(delivery)
+    )
     assert.strictEqual(rejection(retry({}, null)), "WebhookNotFound")
     assert.strictEqual(rejection(retry({ webhook_id: WebhookId.make(id(99)) })), "WebhookDeliveryNotFound")
     assert.strictEqual(rejection(retry({}, { ...webhook, status: "disabled", disabled_at: noon })), "WebhookDisabled")
