@@ -27,8 +27,15 @@ export const firstValue = (cell: string): string =>
 const date = (year: string, month: string, day: string): string =>
   `${year}-${month.padStart(2, "0")}-${day.padStart(2, "0")}`
 
-/** Returns a date as YYYY-MM-DD if only one reading is possible, otherwise the text, which is then rejected. */
+/** Returns whether a date has no year, as Google Contacts and vCards write it: `--03-14`. */
+export const isYearless = (cell: string): boolean => /^--(?:\d{1,2}-\d{1,2}|\d{4})$/.test(cell)
+
+/**
+ * Returns a date as YYYY-MM-DD if only one reading is possible, otherwise the text, which is then rejected. A date without
+ * a year is left out.
+ */
 const birthday = (cell: string): string => {
+  if (isYearless(cell)) return ""
   const iso = /^(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?:[T ]00:00(?::00(?:\.0+)?)?Z?)?$/.exec(cell)
   if (iso) return date(iso[1] ?? "", iso[2] ?? "", iso[3] ?? "")
   const dotted = /^(\d{1,2})\. ?(\d{1,2})\. ?(\d{4})$/.exec(cell)

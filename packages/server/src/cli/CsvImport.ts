@@ -21,10 +21,11 @@ import {
   fieldNamed,
   mapColumns,
   type Mapping,
-  readCells
+  readCells,
+  yearlessBirthday
 } from "./ImportColumns.ts"
 
-/** A line that was not imported. */
+/** A line that was not imported, or not completely. */
 export interface BadLine extends Explanation {
   readonly line: number
 }
@@ -42,6 +43,8 @@ export interface BatchOutcome {
   /** How many of the bad lines would create a contact with the phone or email of another. */
   readonly duplicates: number
   readonly bad: ReadonlyArray<BadRow>
+  /** The values that were not imported with their lines. */
+  readonly left_out: ReadonlyArray<BadLine>
 }
 
 /** The file has no header line. */
@@ -121,6 +124,14 @@ const explainLine = ({ mapping, table, update }: Opened, { cells, line }: Csv.Ro
   return { line, cells, param: column, message: message.replace(param, () => column) }
 }
 
+/** Explains the value that is not imported with a line. */
+const explainLeftOut = ({ mapping }: Opened, { cells, line }: Csv.Row): ReadonlyArray<BadLine> => {
+  const left_out = yearlessBirthday(mapping, cells)
+  if (left_out === null) return []
+  const { column, text } = left_out
+  return [{ line, param: column, message: `${column} was left out because it has no year: "${text}".` }]
+}
+
 const importBatch = Effect.fnUntraced(function*(opened: Opened, rows: ReadonlyArray<Csv.Row>) {
   const read = rows.map(({ cells }) => readCells(opened.mapping, cells))
   const { mode, table, update } = opened
@@ -142,7 +153,10 @@ const importBatch = Effect.fnUntraced(function*(opened: Opened, rows: ReadonlyAr
     bad: rows.flatMap((row, index) => {
       const result = Array.getUnsafe(results, index)
       return Result.isFailure(result) ? [explainLine(opened, row, result.failure)] : []
-    })
+    }),
+    left_out: rows.flatMap((row, index) =>
+      Result.isSuccess(Array.getUnsafe(results, index)) ? explainLeftOut(opened, row) : []
+    )
   } satisfies BatchOutcome
 })
 

@@ -1,7 +1,7 @@
 /** Finds the fields that the columns of a file set, and reads the lines of the file as these fields. */
 import { WritableContact } from "@messaging-crm/core/Contacts"
 import { Data, Effect, Result } from "effect"
-import { firstValue, nameKey, plainText, readers } from "./CellTexts.ts"
+import { firstValue, isYearless, nameKey, plainText, readers } from "./CellTexts.ts"
 import { type ContactExport, type ExportColumns, exports, spreadsheet } from "./ContactExports.ts"
 import type * as Csv from "./Csv.ts"
 
@@ -275,6 +275,19 @@ const findField = ({ fields, full_name }: Mapping, { field, sources }: MappedFie
 /** Returns the name of the column from which a line's field was read. */
 export const columnRead = (mapping: Mapping, field: MappedField, cells: ReadonlyArray<string>): string =>
   (findField(mapping, field, cells).source ?? field.sources[0] ?? mapping.full_name[0])?.name ?? field.field
+
+/** A value that is not imported with its line. */
+export interface LeftOut {
+  readonly column: string
+  readonly text: string
+}
+
+/** Returns the birthday of a line if it has no year, which a date field cannot store; null otherwise. */
+export const yearlessBirthday = (mapping: Mapping, cells: ReadonlyArray<string>): LeftOut | null => {
+  const field = mapping.fields.find(({ field }) => field === "birthday")
+  const { source, text } = field === undefined ? nothing : findField(mapping, field, cells)
+  return source !== undefined && isYearless(text) ? { column: source.name, text } : null
+}
 
 /** Whether a cell is the line number that pandas writes in a first column without a name. */
 const isLineNumber = (cell: string, index: number): boolean => index === 0 && /^\d+$/.test(cell)

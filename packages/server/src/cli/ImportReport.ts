@@ -24,6 +24,10 @@ export interface Summary {
   readonly errors: ReadonlyArray<BadLine>
   /** Why lines were not imported, most frequent first. Of many reasons, the later ones are left out. */
   readonly reasons: ReadonlyArray<Reason>
+  /** How many values were not imported with their lines. */
+  readonly left_out: number
+  /** The first of these values. */
+  readonly warnings: ReadonlyArray<BadLine>
 }
 
 export const errors_max = 100
@@ -37,7 +41,9 @@ export const nothing: Summary = {
   updated: 0,
   duplicates: 0,
   errors: [],
-  reasons: []
+  reasons: [],
+  left_out: 0,
+  warnings: []
 }
 
 const plusReason = (reasons: ReadonlyArray<Reason>, { line, message, param }: BadLine): ReadonlyArray<Reason> => {
@@ -51,7 +57,10 @@ const plusReason = (reasons: ReadonlyArray<Reason>, { line, message, param }: Ba
 }
 
 /** Adds the outcome of a batch. */
-export const plus = (summary: Summary, { bad, created, duplicates, unchanged, updated }: BatchOutcome): Summary => ({
+export const plus = (
+  summary: Summary,
+  { bad, created, duplicates, left_out, unchanged, updated }: BatchOutcome
+): Summary => ({
   created: summary.created + created,
   unchanged: summary.unchanged + unchanged,
   failed: summary.failed + bad.length,
@@ -61,7 +70,9 @@ export const plus = (summary: Summary, { bad, created, duplicates, unchanged, up
     0,
     errors_max
   ),
-  reasons: bad.reduce(plusReason, summary.reasons).toSorted((a, b) => b.count - a.count)
+  reasons: bad.reduce(plusReason, summary.reasons).toSorted((a, b) => b.count - a.count),
+  left_out: summary.left_out + left_out.length,
+  warnings: [...summary.warnings, ...left_out].slice(0, errors_max)
 })
 
 export const counts = ({ created, failed, unchanged, updated }: Summary): string =>
@@ -74,8 +85,12 @@ const reasonWords = ({ count, lines, message }: Reason): string =>
     oneLine(message)
   }`
 
-/** Returns the first bad lines, and their reasons with counts if several lines have the same. */
-export const errorWords = ({ errors, failed, reasons }: Summary): ReadonlyArray<string> => [
+/** Returns the first values that were left out and bad lines, and the reasons with counts if several lines have the same. */
+export const errorWords = ({ errors, failed, left_out, reasons, warnings }: Summary): ReadonlyArray<string> => [
+  ...warnings.map(wordsOf),
+  ...(left_out > warnings.length
+    ? [`${left_out} values were left out, of which the first ${errors_max} are listed.`]
+    : []),
   ...errors.map(wordsOf),
   ...(failed > reasons.length ? ["Reasons:", ...reasons.map((reason) => `  ${reasonWords(reason)}`)] : [])
 ]

@@ -1,6 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result } from "effect"
-import { type ColumnMap, fieldNamed, mapColumns, readCells, readMap } from "../../src/cli/ImportColumns.ts"
+import {
+  type ColumnMap,
+  fieldNamed,
+  mapColumns,
+  readCells,
+  readMap,
+  yearlessBirthday
+} from "../../src/cli/ImportColumns.ts"
 
 const map = (columns: string | ReadonlyArray<string>, maps: ReadonlyArray<ColumnMap> = []) =>
   mapColumns({ line: 1, cells: typeof columns === "string" ? columns.split(",") : columns }, maps)
@@ -309,15 +316,26 @@ describe("a cell", () => {
     ["14/03/1990", "1990-03-14"],
     ["3/14/1990", "1990-03-14"],
     ["4/4/1990", "1990-04-04"],
-    // These are rejected as they are: the order or the year is unknown.
+    // These are rejected as they are: the order or the century is unknown.
     ["3/4/1990", "3/4/1990"],
-    ["--03-14", "--03-14"],
+    ["--03", "--03"],
     ["03/14/90", "03/14/90"],
     ["1990-03-14T23:00:00Z", "1990-03-14T23:00:00Z"]
   ])("%j is the birthday %j", ([cell, value]) =>
     Effect.gen(function*() {
       assert.deepStrictEqual(yield* read("Birthday", [cell]), { birthday: value })
     }))
+
+  it.effect.each(["--03-14", "--3-4", "--0314"])(
+    "%j is no birthday, because it has no year",
+    (cell) =>
+      Effect.gen(function*() {
+        assert.deepStrictEqual(yield* read("Birthday", [cell]), {})
+        const mapping = yield* map("Name,Birthday")
+        assert.deepStrictEqual(yearlessBirthday(mapping, ["Ann", cell]), { column: "Birthday", text: cell })
+        assert.isNull(yearlessBirthday(mapping, ["Ann", "1990-03-14"]))
+      })
+  )
 
   it.effect("is a stage or a status by its label, and stays as it is otherwise", () =>
     Effect.gen(function*() {

@@ -8,6 +8,7 @@ const batch = (bad: ReadonlyArray<readonly [line: number, message: string]>, cre
   unchanged: 0,
   updated: 0,
   duplicates: 0,
+  left_out: [],
   bad: bad.map(([line, message]) => ({ line, message, param: null, cells: ["x"] }))
 })
 
@@ -32,6 +33,22 @@ describe("the report of an import", () => {
 
   it("lists no reasons if each line has its own", () => {
     assert.deepStrictEqual(errorWords(sum(batch([[2, "a."], [7, "b."]]))), ["line 2: a.", "line 7: b."])
+  })
+
+  it("lists a bounded number of values that were left out, and counts every one", () => {
+    const warning = (line: number) => ({ line, param: "Birthday", message: "left out." })
+    const left_out = Array.from({ length: 101 }, (_, index) => warning(index + 2))
+    const summary = sum({ ...batch([[200, "a."]]), left_out: left_out.slice(0, 60) }, {
+      ...batch([]),
+      left_out: left_out.slice(60)
+    })
+    assert.deepStrictEqual([summary.left_out, summary.failed], [101, 1])
+    assert.deepStrictEqual(summary.warnings, left_out.slice(0, 100))
+    assert.deepStrictEqual(errorWords(summary).slice(99), [
+      "line 101: left out.",
+      "101 values were left out, of which the first 100 are listed.",
+      "line 200: a."
+    ])
   })
 
   it("keeps a bounded number of reasons, and counts every line", () => {

@@ -259,6 +259,33 @@ it.layer(layer, { excludeTestServices: true, timeout: "5 minutes" })("contacts i
   )
 
   it.effect(
+    "imports a person without the birthday that has no year, and reports it",
+    () =>
+      Effect.gen(function*() {
+        const { id, run } = yield* begin
+        const text = "First Name,Birthday\nAnn,1990-03-14\nBob,--03-14\nCyd,3/4/1990\n"
+        const warning = "Birthday was left out because it has no year: \"--03-14\"."
+        const { code, stderr } = yield* run(text, "-")
+        assert.strictEqual(code, 1)
+        assert.include(stderr, `line 3: ${warning}\nline 4: Birthday must be`)
+        assert.lengthOf(yield* contactsOf(id), 2)
+        const again = yield* run(text.replace("Cyd,3/4/1990\n", ""), "-", "--json")
+        assert.strictEqual(again.code, 0)
+        assert.deepInclude(JSON.parse(again.stdout), {
+          unchanged: 2,
+          failed: 0,
+          left_out: 1,
+          warnings: [{ line: 3, param: "Birthday", message: warning }]
+        })
+        const update = ["--update", "--key", "primary_phone"]
+        yield* run("First Name,Phone,Birthday\nDee,+4915112340001,1990-03-14\n", "-")
+        yield* run("First Name,Phone,Birthday\nDee,+4915112340001,--03-14\n", "-", ...update)
+        const updated = (yield* contactsOf(id)).find((contact) => contact.includes("Dee"))
+        assert.include(updated, "1990-03-14")
+      })
+  )
+
+  it.effect(
     "imports nothing when it does not know a column",
     () =>
       Effect.gen(function*() {

@@ -21,18 +21,22 @@ export interface Person {
   readonly last_name: string | null
   readonly primary_phone: string | null
   readonly primary_email: string | null
+  readonly notes: string | null
 }
 
 const pick = (values: ReadonlyArray<string>, index: number): string => values[index % values.length] ?? ""
 
 const digits = (index: number): string => String(10_000_000 + index)
 
+const notesOf = (index: number): string => pick(notes, Math.floor(index / 3))
+
 /** Some people have no phone, some no email, and some no name. Everyone has a phone or an email. */
 export const personOf = (index: number): Person => ({
   first_name: index % 50 === 49 ? null : pick(first_names, index),
   last_name: index % 50 === 49 ? null : `${pick(last_names, Math.floor(index / 9))} ${index}`,
   primary_phone: index % 10 === 7 ? null : `+49151${digits(index)}`,
-  primary_email: index % 5 === 3 ? null : `person.${index}@mail.example`
+  primary_email: index % 5 === 3 ? null : `person.${index}@mail.example`,
+  notes: notesOf(index).trim() || null
 })
 
 /** Returns the phones: one, several in a cell, or in columns of which the first is empty. */
@@ -67,8 +71,8 @@ const cellsOf = (index: number): Readonly<Record<string, string>> => ({
   "Middle Name": index % 11 === 0 ? "Maria" : "",
   "Last Name": personOf(index).last_name ?? "",
   "Organization Name": pick(companies, Math.floor(index / 4)),
-  "Birthday": index % 6 === 0 ? `19${60 + index % 40}-03-14` : "",
-  "Notes": pick(notes, Math.floor(index / 3)),
+  "Birthday": index % 6 === 0 ? `19${60 + index % 40}-03-14` : index % 1000 === 1 ? "--03-14" : "",
+  "Notes": notesOf(index),
   "Photo": index % 8 === 0 ? `https://lh3.googleusercontent.com/contacts/${index}` : "",
   "Labels": index % 2 === 0 ? "* myContacts" : "Friends ::: * myContacts ::: * starred",
   "Address 1 - Formatted": index % 12 === 0 ? "Lane 1\n10115 Berlin" : "",
