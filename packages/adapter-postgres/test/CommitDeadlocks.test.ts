@@ -1,7 +1,8 @@
-/** Commits of several processes that lock the same lanes. */
+/** Commits of several processes that lock the same rows and lanes. */
 import { assert, it } from "@effect/vitest"
 import * as Fixtures from "@messaging-crm/conformance/Fixtures"
 import * as Changes from "@messaging-crm/core/Changes"
+import { ContactRows } from "@messaging-crm/core/Contacts"
 import type { EventType } from "@messaging-crm/core/Events"
 import { WorkQueue } from "@messaging-crm/core/WorkQueue"
 import { Cause, Deferred, Effect, Exit, Layer } from "effect"
@@ -34,6 +35,28 @@ it.layer(Processes.database, { excludeTestServices: true })("Commits of several 
       )
       const exit = yield* Effect.exit(suite)
       assert.match(Exit.isFailure(exit) ? Cause.pretty(exit.cause) : "", /Deadlocks in the database: 1\./)
+    }))
+
+  it.effect("do not deadlock when each expects what the others write", () =>
+    Effect.gen(function*() {
+      const ours = yield* Fixtures.organization
+      const processes = yield* Effect.replicateEffect(Processes.start, 4)
+      for (let round = 0; round < 60; round++) {
+        const pair = [yield* Fixtures.contact(ours), yield* Fixtures.contact(ours)] as const
+        const commit = ([expected, written]: typeof pair) =>
+          Fixtures.commitOutcome(
+            ours,
+            ContactRows.expect({ id: expected.id, version: 1 }),
+            ContactRows.update({ id: written.id, version: 1 }, { city: "Rome" })
+          )
+        const outcomes = yield* Effect.all(
+          processes.map((process, index) =>
+            Effect.provide(commit(index % 2 === 0 ? pair : [pair[1], pair[0]]), process)
+          ),
+          unbounded
+        )
+        assert.deepStrictEqual(outcomes.toSorted(), Fixtures.oneCommitted(3))
+      }
     }))
 
   it.effect("do not deadlock when they raise events for the same webhooks in different orders", () =>

@@ -54,24 +54,6 @@ export const byTable = <Row extends { readonly table: Table }>(
 ): ReadonlyArray<[Table, ReadonlyArray<Row>]> =>
   inLockOrder(Array.from(Map.groupBy(rows, ({ table }) => table)), ([table]) => table)
 
-/** Locks rows, and requires that each still has its version. */
-export const expectRows = (values: Values, table: Table, rows: ReadonlyArray<Owned<Expectation>>): Part => {
-  // Several commits may expect one row. If they expect different versions, this fails, and each commits alone.
-  const each = Array.from(new Map(rows.map((row) => [`${keyText(row)}|${row.version}`, row])).values())
-  const expected = values.json(
-    rowsInOrder(byKey(each)).map(({ key, organization_id, version }) => ({ organization_id, ...key, version }))
-  )
-  return {
-    name: `${table.name}_expected`,
-    body: `
-    SELECT 1
-    FROM ${table.name} stored, jsonb_to_recordset(${expected}) AS given (${keyTypes(table)}, version integer)
-    WHERE ${isNamed(values, table, each)} AND stored.version = given.version
-    FOR SHARE OF stored`,
-    rows: each.length
-  }
-}
-
 /** Deletes the rows that still exist. */
 export const deleteRows = (values: Values, table: Table, rows: ReadonlyArray<Owned<Removal>>): Part => {
   const removed = values.json(rowsInOrder(byKey(rows)).map(({ key, organization_id }) => ({ organization_id, ...key })))
@@ -94,7 +76,7 @@ interface Written extends Keyed {
 }
 
 /** Merges the update and the touch of each row, because one statement cannot write a row twice. */
-const writtenRows = (
+export const writtenRows = (
   table: Table,
   updates: ReadonlyArray<Owned<Update>>,
   touches: ReadonlyArray<Owned<Activity>>
@@ -110,6 +92,34 @@ const writtenRows = (
     rows.set(keyText(row), { version, set: null, ...rows.get(keyText(row)), ...row, touch })
   }
   return rowsInOrder(rows)
+}
+
+/**
+ * Locks rows, and requires that each still has its version. Locks the table's rows that the statement writes afterward,
+ * too: two statements of which each expects what the other writes would deadlock.
+ */
+export const expectRows = (
+  values: Values,
+  table: Table,
+  rows: ReadonlyArray<Owned<Expectation>>,
+  written: ReadonlyArray<Owned<Keyed>>
+): Part => {
+  // Several commits may expect one row. If they expect different versions, this fails, and each commits alone.
+  const each = Array.from(new Map(rows.map((row) => [`${keyText(row)}|${row.version}`, row])).values())
+  const expected = byKey(each)
+  const others = written.filter((row) => !expected.has(keyText(row))).map((row) => ({ ...row, version: null }))
+  const locked = rowsInOrder(byKey<Owned<Keyed & { readonly version: number | null }>>([...each, ...others]))
+  const given = values.json(locked.map(({ key, organization_id, version }) => ({ organization_id, ...key, version })))
+  const name = `${table.name}_expected`
+  return {
+    name,
+    body: `
+    SELECT given.version
+    FROM ${table.name} stored, jsonb_to_recordset(${given}) AS given (${keyTypes(table)}, version integer)
+    WHERE ${isNamed(values, table, locked)} AND (given.version IS NULL OR stored.version = given.version)
+    FOR ${written.length === 0 ? "SHARE" : "NO KEY UPDATE"} OF stored`,
+    requires: `(SELECT count(version) FROM ${name}) = ${values.parameter(each.length)}::integer`
+  }
 }
 
 /** Updates and touches rows. */

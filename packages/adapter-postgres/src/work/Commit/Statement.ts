@@ -106,7 +106,10 @@ const lockingParts = (values: Values, { expect, remove, touch, update }: Merged)
   const updates = new Map(Rows.byTable(update))
   const touched = touch.length === 0 ? [] : Activity.tables_with_activity
   const parts: ReadonlyArray<readonly [Table, ReadonlyArray<Part>]> = [
-    ...Rows.byTable(expect).map(([table, rows]) => [table, [Rows.expectRows(values, table, rows)]] as const),
+    ...Rows.byTable(expect).map(([table, rows]) => {
+      const written = Rows.writtenRows(table, updates.get(table) ?? [], touch)
+      return [table, [Rows.expectRows(values, table, rows, written)]] as const
+    }),
     ...Rows.byTable(remove).map(([table, rows]) => [table, [Rows.deleteRows(values, table, rows)]] as const),
     ...Array.from(new Set([...updates.keys(), ...touched]), (table) => {
       const rows = updates.get(table) ?? []
