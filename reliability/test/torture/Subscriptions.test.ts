@@ -7,12 +7,13 @@ import { testVerdicts } from "./Verdicts.ts"
 type Calls = Parameters<typeof history>[0]
 
 const send = sent(["1"])
+const raised = { ...event("message.sent"), data: { send_id: "1" } }
 
 /** A history with a webhook, other calls, and a send whose event has no delivery. */
 const undelivered = (fields: Parameters<typeof webhook>[0], ...calls: Calls): History =>
   history(
     [subscribe(["message.sent"], { from: 0, to: 1 }), ...calls],
-    { ...send.final, webhooks: [webhook(fields)], events: [{ ...event("message.sent"), data: { send_id: "1" } }] },
+    { ...send.final, webhooks: [webhook(fields)], events: [raised] },
     [],
     send.accepted
   )
@@ -46,6 +47,15 @@ const accepted: Readonly<Record<string, History>> = {
     resubscribe(["message.sent"], { from: 4, to: 5 }),
     say("1", { from: 6, to: 7 })
   ),
+  "an event that a replay posts before the webhook gets another type": {
+    ...undelivered(
+      {},
+      say("1", { from: 2, to: 3 }),
+      replay({ from: 3, to: 4 }),
+      resubscribe(["contact.created"], { from: 6, to: 7 })
+    ),
+    received: [{ ...posted("message.sent", 5), text: JSON.stringify(raised) }]
+  },
   "an event of a webhook that the service disabled": undelivered({ status: "disabled" }, say("1", { from: 2, to: 3 })),
   "a replay that posts an event again": replayed([posted("message.sent", 2), posted("message.sent", 5)]),
   "a replay of a webhook that possibly has other types at that time": replayed(

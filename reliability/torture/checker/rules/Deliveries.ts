@@ -96,13 +96,28 @@ const earliestRaise = ({ requests }: Evidence) => {
   }
 }
 
-/** Each event has a delivery for each webhook that was subscribed to its type when it was raised. */
+/** Returns the requests that no replay can have posted: those to a webhook before its first replay. */
+const deliveriesBeforeReplays = ({ history: { calls, organizations, received } }: Evidence) => {
+  const replays = calls.filter(({ operation }) => operation === "webhooks.replay")
+  const firstReplays = new Map(
+    organizations.flatMap(({ final }) =>
+      final.webhooks.map(({ id, url }) => {
+        const first = replays.find(({ request }) => request.path.includes(String(id)))
+        return [new URL(String(url)).pathname, first?.started_at ?? Infinity] as const
+      })
+    )
+  )
+  return received.filter(({ at, endpoint }) => at < (firstReplays.get(endpoint) ?? -Infinity))
+}
+
+/** Each event has a delivery for each webhook that was subscribed to its type from when it was raised until its expansion. */
 const checkMissingDeliveries = (evidence: Evidence): ReadonlyArray<Violation> => {
-  const { organizations, received } = evidence.history
+  const { organizations } = evidence.history
   const created = creationTimes(evidence)
   const earliest = earliestRaise(evidence)
   const isSubscribed = subscriptions(evidence)
-  const arrivals = Map.groupBy(received, ({ event_id }) => event_id)
+  // A replay can post an event before its expansion.
+  const arrivals = Map.groupBy(deliveriesBeforeReplays(evidence), ({ event_id }) => event_id)
   return organizations.flatMap(({ final }) => {
     const raised = final.events.map((event) => ({
       event,
