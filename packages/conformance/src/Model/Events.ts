@@ -74,8 +74,9 @@ export const disableWebhook = (
 ): Outcome => {
   if (webhook === undefined) return rejected("WebhookNotFound")
   if (webhook.disabled_at !== null) return ok(showWebhook(webhook))
-  webhook.disabled_at = organization.now
+  // The webhook still counts among those that the event is raised for.
   raise(organization, "webhook.disabled", { conversation_id: null, webhook_id: webhook.id, reason: "request" })
+  webhook.disabled_at = organization.now
   webhook.abandoned.push(...webhook.pending)
   webhook.pending = []
   return ok(showWebhook(webhook))
