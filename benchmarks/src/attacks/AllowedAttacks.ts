@@ -115,16 +115,17 @@ export const listLongTexts = async (target: Target): Promise<void> => {
   const [conversation] = await callApi(target, "GET", "/conversations")
   const messages = `/conversations/${conversation?.id}/messages`
   const text = "\u{1F600}".repeat(limits.message_text_chars_max / 2)
+  const name = "\u{1F600}".repeat((limits.tag_name_chars_max - 4) / 2)
   for (const _ of rangeOf(limits.page_size_max + 1)) await callApi(target, "POST", messages, { type: "text", text })
   for (const index of rangeOf(limits.tags_max)) {
     await callApi(target, "POST", "/tags", {
-      name: `${index}`.padEnd(limits.tag_name_chars_max, "\u{1F600}"),
+      name: `${index}`.padStart(4, "0") + name,
       color: "red"
     })
   }
   const page = `?page_size=${limits.page_size_max}`
   const lists = [
-    `${messages}${page}`,
+    messages,
     `/webhooks/${webhook?.id}/deliveries`,
     `/conversations${page}`,
     `/sends${page}`,
