@@ -42,7 +42,7 @@ export const announcement =
 
 export const setup = async (): Promise<() => Promise<void>> => {
   process.stdout.write(announcement)
-  const build = pathOf("../../../build")
+  const build = pathOf("../build")
   mkdirSync(build, { recursive: true })
   const programs = mkdtempSync(join(build, "test-"))
   const [stopPostgres, removePrograms] = await Promise.all([startPostgres(programs), bundlePrograms(programs)])

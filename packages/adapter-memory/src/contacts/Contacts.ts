@@ -101,10 +101,12 @@ export const layer = Layer.effect(
         ),
       identify: (organization_id, channel_type, network_ids) =>
         read(({ tables }) => identify(tables, organization_id, channel_type, network_ids)),
-      match: (organization_id, by, value) =>
+      match: (organization_id, by, values) =>
         read(({ tables }) => {
-          const candidates = Table.all(tables, ContactRows, organization_id).filter((contact) => contact[by] === value)
-          const [first, second] = page(candidates, { after: null, size: 2 }, positionOf)
+          const contacts = Table.all(tables, ContactRows, organization_id)
+          const value = values.find((each) => contacts.some((contact) => contact[by] === each))
+          const candidates = contacts.filter((contact) => contact[by] === value)
+          const [first, second] = value === undefined ? [] : page(candidates, { after: null, size: 2 }, positionOf)
           return Option.map(
             Option.fromUndefinedOr(first),
             (row) => ({ ...toLoaded(row), is_ambiguous: second !== undefined })

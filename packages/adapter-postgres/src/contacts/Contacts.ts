@@ -64,16 +64,22 @@ const knownIdentities = rows(Known)
 /** Every column of a contact. Its identities and tags are copies, so that lists need no query per row. */
 const insertable = Object.keys(Contact.fields)
 
-/** Makes the functions that find the most recently updated contact with a value of a column. */
+/** Makes the functions that find the most recently updated contact with the first of some values of a column. */
 const makeMatchers = (sql: SqlClient.SqlClient) => {
   const matchBy = (column: "email_key" | "primary_phone") => {
     const same =
-      `FROM contacts contact WHERE contact.organization_id = key.organization_id AND contact.${column} = key.value`
+      `FROM contacts contact WHERE contact.organization_id = key.organization_id AND contact.${column} = given.value`
     return StatementBatcher.makeByKey(sql, {
-      key: { organization_id: "uuid", value: "text" },
+      key: { organization_id: "uuid", given: "text" },
       select: `
-        SELECT ${columns}, contact.version, EXISTS (SELECT ${same} OFFSET 1) AS is_ambiguous ${same}
-        ORDER BY contact.updated_at DESC, contact.id DESC`,
+        SELECT matched.*
+        FROM jsonb_array_elements_text(key.given::jsonb) WITH ORDINALITY AS given (value, position)
+        CROSS JOIN LATERAL (
+          SELECT ${columns}, contact.version, EXISTS (SELECT ${same} OFFSET 1) AS is_ambiguous ${same}
+          ORDER BY contact.updated_at DESC, contact.id DESC
+          LIMIT 1
+        ) AS matched
+        ORDER BY given.position`,
       decode: matches
     })
   }
@@ -184,7 +190,7 @@ export const layer = Layer.effect(
             AND identity_name.name = ANY(${network_ids}::text[])
           ORDER BY array_position(${network_ids}::text[], identity_name.name)
         `),
-      match: (organization_id, by, value) => matchers[by]({ organization_id, value }),
+      match: (organization_id, by, values) => matchers[by]({ organization_id, given: JSON.stringify(values) }),
       knownPeople: makeKnownPeople(sql),
       insertNew: insertNewInto(sql)
     })

@@ -68,7 +68,7 @@ const lookups: Readonly<Record<string, Effect.Effect<unknown, unknown, Services>
   "a contact": ContactStore.use((store) => store.find(Crowd.large, contact)),
   "a contact to change": ContactStore.use((store) => store.load(Crowd.large, contact)),
   "the contact of a new identity": ContactStore.use((store) =>
-    store.match(Crowd.large, "primary_phone", "+4915561335771")
+    store.match(Crowd.large, "primary_phone", ["+4915561335771", "+551187654321"])
   ),
   "the people of an import": ContactStore.use((store) =>
     store.knownPeople(Crowd.large, [

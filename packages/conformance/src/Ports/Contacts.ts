@@ -158,13 +158,13 @@ const matches = (it: It) => {
       const recent = yield* Fixtures.contact(ours, { primary_phone: old, updated_at: afterNoon(3) })
       const middle = yield* Fixtures.contact(ours, { primary_phone: old, updated_at: afterNoon(2) })
       const byPhone = (phone: string) =>
-        Effect.map(store.match(ours, "primary_phone", phone), Option.map(({ is_ambiguous: _, ...loaded }) => loaded))
+        Effect.map(store.match(ours, "primary_phone", [phone]), Option.map(({ is_ambiguous: _, ...loaded }) => loaded))
       assert.deepStrictEqual(yield* byPhone(old), Option.some({ ...recent, version: 1 }))
       yield* Fixtures.mustCommit(ours, ContactRows.update({ id: recent.id, version: 1 }, { primary_phone: young }))
       assert.deepStrictEqual(yield* byPhone(old), Option.some({ ...middle, version: 1 }))
       assert.deepStrictEqual(yield* byPhone(young), Option.some({ ...recent, primary_phone: young, version: 2 }))
       assert.deepStrictEqual(yield* byPhone(yield* Fixtures.newPhone), Option.none())
-      assert.deepStrictEqual(yield* store.match(theirs, "primary_phone", old), Option.none())
+      assert.deepStrictEqual(yield* store.match(theirs, "primary_phone", [old]), Option.none())
     }))
 
   it.effect("reports whether other contacts have the same phone", () =>
@@ -173,10 +173,28 @@ const matches = (it: It) => {
       const ours = yield* Fixtures.organization
       const phone = yield* Fixtures.newPhone
       const recent = yield* Fixtures.contact(ours, { primary_phone: phone, updated_at: afterNoon(1) })
-      const matched = store.match(ours, "primary_phone", phone)
+      const matched = store.match(ours, "primary_phone", [phone])
       assert.deepStrictEqual(yield* matched, Option.some({ ...recent, version: 1, is_ambiguous: false }))
       yield* Fixtures.contact(ours, { primary_phone: phone, updated_at: afterNoon(0) })
       assert.deepStrictEqual(yield* matched, Option.some({ ...recent, version: 1, is_ambiguous: true }))
+    }))
+
+  it.effect("finds the contact with the first of several phones that contacts have", () =>
+    Effect.gen(function*() {
+      const store = yield* ContactStore
+      const ours = yield* Fixtures.organization
+      const [first, second, third] = [yield* Fixtures.newPhone, yield* Fixtures.newPhone, yield* Fixtures.newPhone]
+      const one = yield* Fixtures.contact(ours, { primary_phone: first, updated_at: afterNoon(0) })
+      const two = yield* Fixtures.contact(ours, { primary_phone: second, updated_at: afterNoon(1) })
+      const idOf = (...phones: readonly [string, ...Array<string>]) =>
+        Effect.map(
+          store.match(ours, "primary_phone", phones),
+          Option.map(({ id, is_ambiguous }) => ({ id, is_ambiguous }))
+        )
+      assert.deepStrictEqual(yield* idOf(first, second), Option.some({ id: one.id, is_ambiguous: false }))
+      assert.deepStrictEqual(yield* idOf(second, first), Option.some({ id: two.id, is_ambiguous: false }))
+      assert.deepStrictEqual(yield* idOf(third, second), Option.some({ id: two.id, is_ambiguous: false }))
+      assert.deepStrictEqual(yield* idOf(third), Option.none())
     }))
 
   it.effect("finds a contact by the key of its email, and by no other spelling", () =>
@@ -185,11 +203,11 @@ const matches = (it: It) => {
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
       const kim = yield* Fixtures.contact(ours, { primary_email: "Kim@Acme.example" })
       assert.deepStrictEqual(
-        yield* store.match(ours, "email_key", "kim@acme.example"),
+        yield* store.match(ours, "email_key", ["kim@acme.example"]),
         Option.some({ ...kim, version: 1, is_ambiguous: false })
       )
-      assert.deepStrictEqual(yield* store.match(ours, "email_key", "Kim@Acme.example"), Option.none())
-      assert.deepStrictEqual(yield* store.match(theirs, "email_key", "kim@acme.example"), Option.none())
+      assert.deepStrictEqual(yield* store.match(ours, "email_key", ["Kim@Acme.example"]), Option.none())
+      assert.deepStrictEqual(yield* store.match(theirs, "email_key", ["kim@acme.example"]), Option.none())
     }))
 }
 

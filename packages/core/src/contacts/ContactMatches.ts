@@ -5,7 +5,6 @@
  * contact for one value, one inserts its row. The others conflict, and then find it.
  */
 import { Effect, Option } from "effect"
-import { concurrently } from "../kernel/Concurrency.ts"
 import { ContactId, type OrganizationId, uuidOf } from "../kernel/Ids.ts"
 import { sharedSpelling, spellings } from "../kernel/Phones.ts"
 import { Secrets } from "../kernel/Secrets.ts"
@@ -66,10 +65,7 @@ export const makeFindMatch = Effect.gen(function*() {
         )
       const isTaken = (attempt: number) =>
         Effect.map(Effect.flatMap(idOf(attempt), (id) => store.load(organization_id, id)), Option.isSome)
-      const find = Effect.map(
-        Effect.forEach(spellings(value), (spelling) => store.match(organization_id, by, spelling), concurrently),
-        (found) => Option.map(Option.firstSomeOf(found), matchedOf)
-      )
+      const find = Effect.map(store.match(organization_id, by, spellings(value)), Option.map(matchedOf))
 
       const known = yield* find
       if (Option.isSome(known)) return known.value

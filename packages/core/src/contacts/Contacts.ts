@@ -1,7 +1,7 @@
 /**
  * Contacts: the people in the CRM (contract §8).
  */
-import { Context, Effect, Layer, type Option } from "effect"
+import { type Array, Context, Effect, Layer, type Option } from "effect"
 import { CurrentActor } from "../kernel/Actor.ts"
 import { zipConcurrently } from "../kernel/Concurrency.ts"
 import { DefaultCountry } from "../kernel/Countries.ts"
@@ -70,7 +70,8 @@ export const positionOf = ({ id, updated_at }: Pick<Contact, "id" | "updated_at"
  *   takes more than a second, or waits longer than that for those of other organizations.
  * - `identify` looks network IDs up on a type of channel and returns the identities
  *   found, each with the ID that was looked up, in the order of the IDs.
- * - `match` returns the most recently updated contact with a phone or folded email, and whether there are others.
+ * - `match` returns for the first of the given phones or folded emails that contacts have the most recently updated of them,
+ *   and whether there are others. It reads all at the same time, so it finds a contact whose phone changes from one to another.
  * - `knownPeople` returns for each contact to import, in the given order, whether the
  *   organization has a contact with its ID, and others with one of its phones or its folded email.
  * - `insertNew` inserts the contacts whose IDs the organization does not have,
@@ -95,7 +96,7 @@ export class ContactStore extends Context.Service<ContactStore, {
   readonly match: (
     organization_id: OrganizationId,
     by: "email_key" | "primary_phone",
-    value: string
+    values: Array.NonEmptyReadonlyArray<string>
   ) => Effect.Effect<Option.Option<MatchedContact>>
   readonly knownPeople: (
     organization_id: OrganizationId,
