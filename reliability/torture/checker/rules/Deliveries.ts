@@ -4,7 +4,7 @@ import { type Resource, type Violation, violation } from "../../History.ts"
 import { fieldOf, textOf } from "../../Responses.ts"
 import { createdId, type Evidence } from "../Evidence.ts"
 import { spanOf } from "../Requests.ts"
-import { subscriptions } from "./Subscriptions.ts"
+import { subscriptions, webhookOf } from "./Subscriptions.ts"
 
 /** Each delivery has the bytes of its event, and a valid signature. */
 const checkBytes = ({ history: { organizations, received } }: Evidence): ReadonlyArray<Violation> => {
@@ -96,17 +96,18 @@ const earliestRaise = ({ requests }: Evidence) => {
   }
 }
 
-/** Returns the requests that no replay can have posted: those to a webhook before its first replay. */
-const deliveriesBeforeReplays = ({ history: { calls, organizations, received } }: Evidence) => {
-  const replays = calls.filter(({ operation }) => operation === "webhooks.replay")
+/** Returns what endpoints received before the first replay to their webhook: a replay can post an event before its expansion. */
+const receivedBeforeReplays = ({ history: { organizations, received }, requests }: Evidence) => {
+  const replays = Map.groupBy(requests.filter(({ call }) => call.operation === "webhooks.replay"), webhookOf)
   const firstReplays = new Map(
     organizations.flatMap(({ final }) =>
       final.webhooks.map(({ id, url }) => {
-        const first = replays.find(({ request }) => request.path.includes(String(id)))
-        return [new URL(String(url)).pathname, first?.started_at ?? Infinity] as const
+        const starts = (replays.get(String(id)) ?? []).map(({ call }) => call.started_at)
+        return [new URL(String(url)).pathname, Math.min(...starts)] as const
       })
     )
   )
+  // A former URL of a webhook is unknown.
   return received.filter(({ at, endpoint }) => at < (firstReplays.get(endpoint) ?? -Infinity))
 }
 
@@ -116,8 +117,7 @@ const checkMissingDeliveries = (evidence: Evidence): ReadonlyArray<Violation> =>
   const created = creationTimes(evidence)
   const earliest = earliestRaise(evidence)
   const isSubscribed = subscriptions(evidence)
-  // A replay can post an event before its expansion.
-  const arrivals = Map.groupBy(deliveriesBeforeReplays(evidence), ({ event_id }) => event_id)
+  const arrivals = Map.groupBy(receivedBeforeReplays(evidence), ({ event_id }) => event_id)
   return organizations.flatMap(({ final }) => {
     const raised = final.events.map((event) => ({
       event,

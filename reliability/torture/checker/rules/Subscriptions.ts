@@ -13,7 +13,8 @@ interface Write {
   readonly types: ReadonlyArray<unknown> | null
 }
 
-const webhookOf = ({ call: { operation, request: { path } }, outcomes: [first] }: Request): string =>
+/** Returns the ID of the webhook that a request is about; empty if it creates one and its response is unknown. */
+export const webhookOf = ({ call: { operation, request: { path } }, outcomes: [first] }: Request): string =>
   (operation === "webhooks.create" ? textOf(first?.response.body, "data", "id") : path.split("/")[2]) ?? ""
 
 const writeOf = (request: Request): Write | null => {
