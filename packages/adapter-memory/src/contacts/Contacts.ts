@@ -104,9 +104,9 @@ export const layer = Layer.effect(
       match: (organization_id, by, values) =>
         read(({ tables }) => {
           const contacts = Table.all(tables, ContactRows, organization_id)
-          const value = values.find((each) => contacts.some((contact) => contact[by] === each))
-          const candidates = contacts.filter((contact) => contact[by] === value)
-          const [first, second] = value === undefined ? [] : page(candidates, { after: null, size: 2 }, positionOf)
+          const byValue = values.map((value) => contacts.filter((contact) => contact[by] === value))
+          const candidates = byValue.find(({ length }) => length > 0) ?? []
+          const [first, second] = page(candidates, { after: null, size: 2 }, positionOf)
           return Option.map(
             Option.fromUndefinedOr(first),
             (row) => ({ ...toLoaded(row), is_ambiguous: second !== undefined })

@@ -208,6 +208,12 @@ const matches = (it: It) => {
       )
       assert.deepStrictEqual(yield* store.match(ours, "email_key", ["Kim@Acme.example"]), Option.none())
       assert.deepStrictEqual(yield* store.match(theirs, "email_key", ["kim@acme.example"]), Option.none())
+      const quoted = "\"k\\'{,}\"@acme.example"
+      const sam = yield* Fixtures.contact(ours, { primary_email: quoted })
+      assert.deepStrictEqual(
+        yield* store.match(ours, "email_key", [quoted]),
+        Option.some({ ...sam, version: 1, is_ambiguous: false })
+      )
     }))
 }
 

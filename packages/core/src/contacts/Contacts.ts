@@ -70,8 +70,9 @@ export const positionOf = ({ id, updated_at }: Pick<Contact, "id" | "updated_at"
  *   takes more than a second, or waits longer than that for those of other organizations.
  * - `identify` looks network IDs up on a type of channel and returns the identities
  *   found, each with the ID that was looked up, in the order of the IDs.
- * - `match` returns for the first of the given phones or folded emails that contacts have the most recently updated of them,
- *   and whether there are others. It reads all at the same time, so it finds a contact whose phone changes from one to another.
+ * - `match` returns the most recently updated contact with the first of the given phones or folded emails that any contact has,
+ *   and whether others have it too. It looks all of them up at one time, so that it also finds a contact whose phone changes
+ *   from one of them to another meanwhile.
  * - `knownPeople` returns for each contact to import, in the given order, whether the
  *   organization has a contact with its ID, and others with one of its phones or its folded email.
  * - `insertNew` inserts the contacts whose IDs the organization does not have,
