@@ -65,13 +65,11 @@ export const layer = Layer.effect(
           Effect.catch(ErrorMapping.insufficientScope),
           Effect.andThen(turns.run(key_id, httpEffect))
         )
+        // Not as one context: merging it would copy the context of every request.
         return yield* authorized.pipe(
-          Effect.provideContext(
-            Context.make(CurrentActor, actor).pipe(
-              Context.add(DefaultCountry, default_country),
-              Context.add(CurrentTurn, actor.organization_id)
-            )
-          )
+          Effect.provideService(CurrentActor, actor),
+          Effect.provideService(DefaultCountry, default_country),
+          Effect.provideService(CurrentTurn, actor.organization_id)
         )
       })
     })
