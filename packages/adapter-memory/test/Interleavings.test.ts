@@ -155,6 +155,7 @@ const related: Readonly<Record<string, ReadonlyArray<OperationName>>> = {
     "receive a message from the business's app",
     "erase"
   ],
+  "erase a message that is sent during an erasure": ["dispatch", "erase"],
   "erase what an upsert writes during an erasure, or write it to a new contact": ["upsert by number", "erase"],
   "reopen a conversation that is closed while a message arrives, or store the message first": ["receive", "close"]
 }

@@ -28,13 +28,24 @@ const belongsTo = ({ api_key, channel, organization_id }: SharedScene) => (row: 
   [organization_id, channel.id, api_key.id].some((id) => row.includes(id))
 
 const shared = Effect.gen(function*() {
-  const { at, ours, theirs } = yield* makeShared
   const { all, save } = yield* StoredRows
-  const restore = yield* save
   const lines = Effect.map(all, (rows) => rows.map((row) => JSON.stringify(row)).toSorted())
+  const { alone, at, ours, theirs } = yield* makeShared(lines)
+  const restore = yield* save
   const isTheirs = belongsTo(theirs)
   const rowsOfTheirs = (yield* all).filter((row) => isTheirs(JSON.stringify(row)))
-  return { at, before: yield* lines, isOurs: belongsTo(ours), isTheirs, lines, ours, restore, rowsOfTheirs, theirs }
+  return {
+    alone,
+    at,
+    before: yield* lines,
+    isOurs: belongsTo(ours),
+    isTheirs,
+    lines,
+    ours,
+    restore,
+    rowsOfTheirs,
+    theirs
+  }
 })
 
 /** Both organizations as they were after their creation. */
@@ -74,6 +85,11 @@ export const isolationSuite = (adapter: string, storage: Layer.Layer<Crm.Storage
   it.layer(services, { timeout: "5 minutes" })(
     `${adapter}: the rows of another organization with the same values`,
     (it) => {
+      it.effect("stay as they are while our rows are created", () =>
+        Shared.useSync(({ alone, before, isTheirs }) =>
+          assert.deepStrictEqual(before.filter(isTheirs), alone.filter(isTheirs))
+        ))
+
       for (const name of Struct.keys(audited)) {
         it.effect(`stay as they are after ${name}`, () =>
           compared(({ ours }) => ours.as(audited[name](ours)), name !== "organizations.create"))

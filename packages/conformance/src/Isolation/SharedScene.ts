@@ -107,14 +107,15 @@ const older = { days: 500 }
 
 /**
  * Makes the organization that runs statements, and one whose rows must not change. The clock stays at the time of ours; at
- * `later`, the rows of ours have expired, and those of theirs are new.
+ * `later`, the rows of ours have expired, and those of theirs are new. `look` runs while there are only the rows of theirs.
  */
-export const makeShared = Effect.gen(function*() {
+export const makeShared = Effect.fnUntraced(function*<A, E, R>(look: Effect.Effect<A, E, R>) {
   const later = Fixtures.noon
   const earlier = DateTime.subtract(later, older)
   yield* TestClock.setTime(later.epochMilliseconds)
   const theirs = yield* Effect.flatMap(makeScene, fill)
+  const alone = yield* look
   yield* TestClock.setTime(earlier.epochMilliseconds)
   const ours = yield* Effect.flatMap(makeScene, fill)
-  return { ours, theirs, at: { earlier: earlier.epochMilliseconds, later: later.epochMilliseconds } }
+  return { alone, ours, theirs, at: { earlier: earlier.epochMilliseconds, later: later.epochMilliseconds } }
 })
