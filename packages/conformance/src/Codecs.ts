@@ -1,7 +1,7 @@
 /** Properties of `CodecFunctions`: they convert a value of the service exactly as its schema does. */
 import { assert, it } from "@effect/vitest"
 import type { CodecFunctions, OwnSchema as Codec, OwnStruct } from "@messaging-crm/core/Codecs"
-import { Arbitrary, Effect, Option, Predicate, Schema } from "effect"
+import { Arbitrary, Effect, Option, Predicate, Schema, Struct } from "effect"
 import { hardText } from "./Arbitraries.ts"
 
 const isPlain = (value: unknown): value is Readonly<Record<string, unknown>> =>
@@ -32,6 +32,16 @@ const hardened = (value: unknown, text: string, fits: (value: unknown) => boolea
   return whole
 }
 
+/** Returns the values in which one member, at any depth, is null, undefined, or absent. */
+const edgesOf = (value: unknown): ReadonlyArray<unknown> => {
+  if (!Array.isArray(value) && !isPlain(value)) return []
+  const whole = Object(value) as Whole
+  return Object.entries(whole).flatMap(([key, member]) => [
+    ...(Array.isArray(value) ? [] : [Struct.omit(whole, [key])]),
+    ...[null, undefined, ...edgesOf(member)].map((part) => replaced(whole, key, part))
+  ])
+}
+
 const text = hardText({ min: 0, max: 20 })
 
 /** Values of one side of a schema. A generated text can be blank after trimming, which its schema rejects. */
@@ -51,12 +61,29 @@ const compare = (codec: Codec, convert: (own: unknown) => unknown, given: unknow
   assert.strictEqual(JSON.stringify(convert(own)), JSON.stringify(checked))
 }
 
+/** Compares the conversions of those edges of a value that the schema accepts. */
+const compareEdges = (codec: Codec, convert: (own: unknown) => unknown, given: unknown) => {
+  const check = Schema.decodeUnknownOption(codec)
+  for (const edge of edgesOf(Schema.encodeSync(codec)(Option.getOrThrow(check(given))))) {
+    const checked = check(edge)
+    if (Option.isNone(checked)) continue
+    assert.deepStrictEqual(convert(edge), checked.value)
+    assert.strictEqual(JSON.stringify(convert(edge)), JSON.stringify(checked.value))
+  }
+}
+
+/** Each value has many edges. */
+const edge_runs = { arbitrary: { runs: 10 } }
+
 const decodingWith = (name: string, schema: Codec, convert: (own: unknown) => unknown) => {
   const encode = Schema.encodeSync(schema)
+  const value = acceptedBy(schema, Arbitrary.schema(schema), encode)
+  it.prop(name, { value, text }, ({ text, value }) => compare(schema, convert, encode(value), text))
   it.prop(
-    name,
-    { value: acceptedBy(schema, Arbitrary.schema(schema), encode), text },
-    ({ text, value }) => compare(schema, convert, encode(value), text)
+    `${name}, with members that are null or absent`,
+    { value },
+    ({ value }) => compareEdges(schema, convert, encode(value)),
+    edge_runs
   )
 }
 
@@ -74,9 +101,13 @@ export const decodingValues = ({ decodeValues }: CodecFunctions, name: string, s
 /** Registers the property for what a schema encodes. */
 export const encoding = ({ encode }: CodecFunctions, name: string, schema: Codec) => {
   const flipped = Schema.flip(schema)
+  const convert = (own: unknown) => Effect.runSync(encode(schema)(own))
+  const value = acceptedBy(flipped, Arbitrary.schema(schema), (value) => value)
+  it.prop(name, { value, text }, ({ text, value }) => compare(flipped, convert, value, text))
   it.prop(
-    name,
-    { value: acceptedBy(flipped, Arbitrary.schema(schema), (value) => value), text },
-    ({ text, value }) => compare(flipped, (own) => Effect.runSync(encode(schema)(own)), value, text)
+    `${name}, with members that are null or absent`,
+    { value },
+    ({ value }) => compareEdges(flipped, convert, value),
+    edge_runs
   )
 }
