@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { hardText } from "@messaging-crm/conformance/Arbitraries"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import type { Changes, RecordedResponse } from "@messaging-crm/core/Changes"
-import { Commit, KeyUsed } from "@messaging-crm/core/Commit"
+import { Commit, KeyUsed, Unconfirmed } from "@messaging-crm/core/Commit"
 import {
   canonicalJson,
   type EncodedResponse,
@@ -10,7 +10,8 @@ import {
   IdempotencyKey,
   IdempotencyStore,
   key_pattern,
-  parseKey
+  parseKey,
+  RequestProcessing
 } from "@messaging-crm/core/Idempotency"
 import { OrganizationId } from "@messaging-crm/core/Ids"
 import { limits } from "@messaging-crm/core/Limits"
@@ -196,6 +197,31 @@ describe("a response of 400 or above", () => {
       const exit = yield* Effect.flip(reject)
       assert.strictEqual(exit._tag, "RequestProcessing")
     }).pipe(Effect.provide(scene("find the key used").layer)))
+})
+
+describe("a failure that leaves no record", () => {
+  /** The failure of a request whose operation dies. */
+  const failureAfter = (defect: unknown) =>
+    Idempotency.use((idempotency) => idempotency.once(request, () => Effect.die(defect))).pipe(
+      asOurs,
+      Effect.sandbox,
+      Effect.flip,
+      Effect.map(Cause.squash),
+      Effect.provide(scene("apply").layer)
+    )
+
+  for (const failure of [new KeyUsed(), new Unconfirmed()]) {
+    it.effect(`has no outcome yet if it is ${failure._tag}`, () =>
+      Effect.gen(function*() {
+        assert.instanceOf(yield* failureAfter(failure), RequestProcessing)
+      }))
+  }
+
+  it.effect("stays as it is if it leaves no doubt", () =>
+    Effect.gen(function*() {
+      const defect = new Error("broken")
+      assert.strictEqual(yield* failureAfter(defect), defect)
+    }))
 })
 
 it.effect("records are deleted 72 hours later, 5,000 at a time", () => {
