@@ -5,8 +5,10 @@
 import { World } from "@messaging-crm/adapter-memory/World"
 import { layer as operationsOver } from "@messaging-crm/conformance/Races"
 import type * as Crm from "@messaging-crm/core/Crm"
-import { Context, Deferred, Effect, Fiber, Layer } from "effect"
+import { Context, Deferred, Effect, Fiber, Layer, Random } from "effect"
 import { TestClock } from "effect/testing"
+import * as NodeCiphers from "../../server/src/node/Ciphers.ts"
+import * as NodeDigests from "../../server/src/node/Digests.ts"
 import * as Scenes from "../testing/Scenes.ts"
 
 /** The number of the effect whose fiber waits for its turn at each step. */
@@ -46,14 +48,18 @@ const turns = Layer.sync(Turns, () => ({ waiting: [] }))
 
 export type Storage = Layer.Layer<Crm.StoragePorts, never, World>
 
-/** Layer for the operations over a store whose steps can take turns. */
-export const layer = (storage: Storage) =>
-  operationsOver(storage).pipe(Layer.provideMerge(scheduled), Layer.provideMerge(turns))
-
 /**
- * Lets each effect run until it ends, waits for its turn, or sleeps. One that needs more yields than these only misses a choice of
- * the schedule.
+ * Layer for the operations over a store whose steps can take turns. They compute digests and ciphers without another thread,
+ * so that an effect reaches its next step after the same number of yields in every run.
  */
+export const layer = (storage: Storage) =>
+  operationsOver(storage).pipe(
+    Layer.provideMerge(scheduled),
+    Layer.provideMerge(turns),
+    Layer.provideMerge([NodeCiphers.layer, NodeDigests.layer])
+  )
+
+/** Lets each effect run until it ends, waits for its turn, or sleeps. */
 const settled = Effect.forEach(Array.from({ length: 40 }), () => Effect.yieldNow, { discard: true })
 
 /**
@@ -82,7 +88,7 @@ export const inTurns = Effect.fnUntraced(function*<A, R>(
     }
   }
   return { results: yield* Effect.forEach(fibers, Fiber.join), steps }
-})
+}, Random.withSeed("pauses after conflicts"))
 
 /** Starts the operations over a store, each time with the same scene. */
 export const stage = Effect.fnUntraced(function*(storage: Storage) {
