@@ -163,6 +163,38 @@ const erasedResources = (it: Scene.It) => {
       assert.include(JSON.stringify(yield* erased.posted), "my secret")
       assert.notInclude(JSON.stringify(responses), "secret")
     }).pipe(Effect.orDie))
+
+  it.effect("is in no event or endpoint's response once the person's data is erased, and stays of another person", () =>
+    Effect.gen(function*() {
+      const { as, channel, number, organization_id, receive, receiveText, subscribeWith } = yield* makeWebhookScene
+      const event_types = ["message.received", "conversation.opened", "contact.created"] as const
+      const webhook = yield* subscribeWith({ event_types, include_resource: true })
+      yield* webhook.respond(({ body }) => Effect.succeed({ ...ok, body }))
+      yield* receiveText("m.1", "my secret")
+      const other = { external_id: "+4930123456", display_name: "Lee", username: null }
+      const sent_at = yield* DateTime.now
+      yield* receive(
+        Fixtures.messageReceived({ channel_id: channel.id, provider_message_id: "m.2", from: other, sent_at })
+      )
+      yield* work
+      const copies = Effect.gen(function*() {
+        const events = yield* Effect.forEach(event_types, (type) => Fixtures.storedEvents(organization_id, type))
+        const responses = yield* webhook.deliveries
+        return [
+          ...events.flat().map(({ full_body }) => full_body),
+          ...responses.map(({ response_body }) => response_body)
+        ]
+      })
+      const before = yield* copies
+      const { data: contacts } = yield* as(
+        Contacts.use(({ list }) => list({ cursor: null, page_size: 9, phone: number }))
+      )
+      for (const { id } of contacts) yield* as(PersonalData.use((data) => data.erase(id)))
+      const after = yield* copies
+      assert.lengthOf(before, 12)
+      assert.deepStrictEqual(after, before.map((copy) => copy?.includes("Lee") === true ? copy : null))
+      assert.lengthOf(after.filter((copy) => copy !== null), 6)
+    }).pipe(Effect.orDie))
 }
 
 const repeatedPosts = (it: Scene.It) => {
