@@ -90,6 +90,7 @@ const erasures = (it: It) => {
       assert.isTrue(thread?.messages.every(({ media, text }) => text === "[erased]" && media === null))
       assert.strictEqual(thread?.conversation.last_activity_preview, "[erased]")
       assert.strictEqual(after.contact.first_name, "[erased]")
+      assert.strictEqual(after.contact.last_activity_preview, "[erased]")
       assert.deepStrictEqual(after.names, [])
 
       const sends = yield* SendStore
@@ -109,6 +110,20 @@ const erasures = (it: It) => {
       const untouched = yield* as(exportContact(other.contact_id))
       assert.deepStrictEqual(withoutTime(untouched), withoutTime(otherExport))
       assert.strictEqual((yield* decode(untouched)).conversations[0]?.messages[0]?.text, "stays")
+    }))
+}
+
+const withoutPreviews = (it: It) => {
+  it.effect("is erased without a preview if there was none", () =>
+    Effect.gen(function*() {
+      const { as, start } = yield* makeScene
+      const { conversation_id } = yield* start()
+      const conversation = as(Conversations.use((conversations) => conversations.get(conversation_id)))
+      const { contact: { id } } = yield* conversation
+      yield* as(PersonalData.use((data) => data.erase(id)))
+      const contact = yield* as(Contacts.use((contacts) => contacts.get(id)))
+      assert.deepStrictEqual([contact.first_name, contact.last_activity_preview], ["[erased]", null])
+      assert.isNull((yield* conversation).last_activity_preview)
     }))
 }
 
@@ -194,6 +209,7 @@ export const journeyTests = (storage: Storage) => {
   it.layer(crm(storage), { timeout: "5 minutes" })("a person's data", (it) => {
     exports(it)
     erasures(it)
+    withoutPreviews(it)
     duplicates(it)
     repeatedErasures(it)
     repeatedReports(it)
