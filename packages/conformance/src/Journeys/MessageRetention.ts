@@ -6,9 +6,11 @@ import { Media } from "@messaging-crm/core/Media"
 import { MessageAgeMax, MessageRetention } from "@messaging-crm/core/MessageRetention"
 import { Messages } from "@messaging-crm/core/Messages"
 import { Sends } from "@messaging-crm/core/Sends"
-import { Duration, Effect, Layer } from "effect"
+import { DateTime, Duration, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
+import * as Fixtures from "../Fixtures.ts"
 import { crm, makeScene, type Storage, work } from "./JourneyScene.ts"
+import { makeWebhookScene } from "./WebhookScene.ts"
 
 const purge = Effect.repeat(MessageRetention.use((retention) => retention.purge), { until: (removed) => removed === 0 })
 
@@ -36,10 +38,19 @@ const makeRetentionScene = Effect.gen(function*() {
   return { contact, conversation, link, list, message, next_cursor, receiveText, sendOf }
 })
 
+const ofThirtyDays = (storage: Storage) =>
+  crm(storage).pipe(Layer.provide(Layer.succeed(MessageAgeMax, Duration.days(30))))
+
+const event_types = [
+  "message.sent",
+  "message.updated",
+  "message.received",
+  "conversation.opened",
+  "contact.created"
+] as const
+
 export const journeyTests = (storage: Storage) => {
-  it.layer(crm(storage).pipe(Layer.provide(Layer.succeed(MessageAgeMax, Duration.days(30)))), {
-    timeout: "5 minutes"
-  })("messages older than the limit", (it) => {
+  it.layer(ofThirtyDays(storage), { timeout: "5 minutes" })("messages older than the limit", (it) => {
     it.effect("are removed with their sends and files; conversation, contact and cursors stay", () =>
       Effect.gen(function*() {
         const { contact, conversation, link, list, message, next_cursor, receiveText, sendOf } =
@@ -64,6 +75,34 @@ export const journeyTests = (storage: Storage) => {
         yield* receiveText("again", "again")
         assert.deepStrictEqual((yield* list(null)).data.map(({ text }) => text), ["again"])
         assert.strictEqual((yield* contact).last_activity_preview, "again")
+      }))
+  })
+
+  it.layer(ofThirtyDays(storage), { timeout: "5 minutes" })("the events of messages older than the limit", (it) => {
+    it.effect("lose the messages, and no other event loses its resource", () =>
+      Effect.gen(function*() {
+        const { organization_id, receiveStatus, receiveText, start, subscribeWith } = yield* makeWebhookScene
+        yield* subscribeWith({ event_types, include_resource: true })
+        const { id } = yield* start()
+        yield* work
+        yield* receiveStatus(id, { status: "read", at: yield* DateTime.now })
+        yield* receiveText("old", "old")
+        yield* TestClock.adjust("20 days")
+        yield* receiveText("new", "new")
+        yield* TestClock.adjust("11 days")
+        yield* purge
+        const events = yield* Effect.forEach(event_types, (type) => Fixtures.storedEvents(organization_id, type))
+        assert.deepStrictEqual(
+          events.flat().map(({ full_body, type }) => [type, full_body !== null]),
+          [
+            ["message.sent", false],
+            ["message.updated", false],
+            ["message.received", false],
+            ["message.received", true],
+            ["conversation.opened", true],
+            ["contact.created", true]
+          ]
+        )
       }))
   })
 

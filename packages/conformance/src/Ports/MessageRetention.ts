@@ -2,8 +2,8 @@
 import { assert } from "@effect/vitest"
 import * as Changes from "@messaging-crm/core/Changes"
 import { ContactStore } from "@messaging-crm/core/Contacts"
-import { ConversationStore } from "@messaging-crm/core/Conversations"
-import type { OrganizationId, SendId } from "@messaging-crm/core/Ids"
+import { ConversationRows, ConversationStore, newConversation } from "@messaging-crm/core/Conversations"
+import { ConversationId, type OrganizationId, type SendId } from "@messaging-crm/core/Ids"
 import { MediaStore } from "@messaging-crm/core/Media"
 import { MessageRetentionStore } from "@messaging-crm/core/MessageRetention"
 import { MessageStore } from "@messaging-crm/core/Messages"
@@ -126,6 +126,26 @@ const previewsAndSends = (it: It) => {
       const cleared = { last_activity_preview: null }
       assert.deepStrictEqual(Option.getOrThrow(yield* conversation), { ...before.conversation, ...cleared })
       assert.deepStrictEqual(Option.getOrThrow(yield* contact), { ...before.contact, ...cleared })
+    }))
+
+  it.effect("keeps the preview of a contact whose last message is in another conversation", () =>
+    Effect.gen(function*() {
+      yield* removeOthers
+      const ours = yield* Fixtures.organization
+      const old = yield* Fixtures.thread(ours)
+      const { contact_id, identity_id } = old
+      const channel = yield* Fixtures.channel(ours)
+      const conversation_id = ConversationId.make(yield* Fixtures.uuid)
+      const ids = { id: conversation_id, channel_id: channel.id, contact_id, identity_id }
+      yield* Fixtures.mustCommit(ours, ConversationRows.insert(newConversation(ids, Fixtures.noon)))
+      const lively = { ...old, channel, conversation_id }
+      yield* Fixtures.message(ours, old, { created_at: afterNoon(1) })
+      yield* Fixtures.message(ours, lively, { created_at: afterNoon(10), text: "new" })
+      assert.strictEqual(yield* purge(10, 9), 1)
+      assert.deepStrictEqual(yield* previews(ours, old), [null, "new"])
+      assert.deepStrictEqual(yield* previews(ours, lively), ["new", "new"])
+      assert.strictEqual(yield* purge(11, 9), 1)
+      assert.deepStrictEqual(yield* previews(ours, lively), [null, null])
     }))
 
   it.effect("removes ended sends before any message, and leaves open and newer ones", () =>
