@@ -86,9 +86,16 @@ const erasures = (it: It) => {
           messages.map(({ created_at, direction, id, status, type }) => ({ created_at, direction, id, status, type }))
         ])
       assert.deepStrictEqual(shape(after), shape(before))
+      const senders = (document: typeof before) =>
+        document.conversations.flatMap(({ messages }) => messages)
+          .toSorted((one, other) => one.direction.localeCompare(other.direction))
+          .map(({ sender }) => sender.name)
       const [thread] = after.conversations
       assert.isTrue(thread?.messages.every(({ media, text }) => text === "[erased]" && media === null))
       assert.strictEqual(thread?.conversation.last_activity_preview, "[erased]")
+      assert.isNotNull(before.conversations[0]?.conversation.reply_window_expires_at)
+      assert.isNull(thread?.conversation.reply_window_expires_at)
+      assert.deepStrictEqual(senders(after), [null, null, ...senders(before).slice(2)])
       assert.strictEqual(after.contact.first_name, "[erased]")
       assert.strictEqual(after.contact.last_activity_preview, "[erased]")
       assert.deepStrictEqual(after.names, [])
