@@ -85,6 +85,7 @@ const kinds: {
     (n) => Changes.enqueue({ kind: "send", lane: uuid(n), ref: uuid(n), due_at: at }),
     (n) => Changes.enqueue({ kind: "webhook_replay", lane: uuid(n), ref: uuid(n), due_at: at })
   ],
+  expedite: [(n) => Changes.expedite({ kind: "webhook_delivery", lane: uuid(n), ref: uuid(n), due_at: at })],
   throttle: [
     (n) => Changes.throttle({ kind: "send", lane: uuid(n), until: at, cap: 1 }),
     (n) => Changes.throttle({ kind: "send", lane: uuid(n), until: null, cap: lanes.send.cap })
@@ -118,7 +119,7 @@ const kinds: {
 }
 
 /** The parts of which changes can have several rows without another shape. */
-const several = new Set(["expect", "update", "remove", "aliases", "raise", "expand", "enqueue", "throttle"])
+const several = new Set(["expect", "update", "remove", "aliases", "raise", "expand", "enqueue", "expedite", "throttle"])
 
 const integer = (minimum: number, maximum: number) =>
   Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum, maximum })))

@@ -50,7 +50,7 @@ export const webhooks = ({ list, one }: Transport) => ({
   /** Reposts the stored events since a time, at most 30 days ago: oldest first, one at a time. */
   replay: (webhook_id: string, since: string, options?: RequestOptions): Promise<WithResponse<WebhookReplay>> =>
     one("POST /webhooks/{webhook_id}/replay", { path: { webhook_id }, body: { since } }, options),
-  /** Schedules a delivery for now: the service posts its event again. */
+  /** Schedules a delivery for now: the service posts its event again, or attempts a pending one before its time. */
   retry: (webhook_id: string, delivery_id: string, options?: RequestOptions): Promise<WithResponse<WebhookDelivery>> =>
     one("POST /webhooks/{webhook_id}/deliveries/{delivery_id}/retry", { path: { webhook_id, delivery_id } }, options)
 })

@@ -142,14 +142,16 @@ it.layer(Opened.layer, { timeout: "1 minute" })("the console of `dev`", (it) => 
       await page.emulateMedia({ colorScheme: "dark" })
       await page.getByRole("link", { name: "Webhooks" }).click()
       const failed = page.locator("tr", { hasText: "500 http status" })
-      await failed.waitFor()
+      // The second attempt follows after 5 seconds, and the third after minutes.
+      await failed.locator("td").nth(4).filter({ hasText: /^2 / }).waitFor()
       hook.reply.status = 200
-      await failed.getByRole("button").click()
+      await failed.getByRole("button").first().click()
       const bodies = page.locator(".bodies", { hasText: "\"reason\": \"not yet\"" })
       // The request contains the resource.
       await bodies.filter({ hasText: "\"text\": \"Thank you!\"" }).waitFor()
       await picture(page, "console-webhooks")
-      // The service retries by itself. What has ended is delivered again by the button.
+      // The button makes a pending delivery due at once, and delivers again what has ended.
+      await failed.getByRole("button", { name: "Retry" }).click()
       const delivered = page.locator("tr", { hasText: "succeeded" }).last()
       await delivered.waitFor()
       const attempts = delivered.locator("td").nth(4)

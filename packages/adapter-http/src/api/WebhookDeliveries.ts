@@ -38,7 +38,7 @@ export class WebhookDeliveriesGroup extends HttpApiGroup.make("webhook_deliverie
           identifier: "retryWebhookDelivery",
           summary: "Retry a delivery",
           description:
-            "Schedules the delivery for now. The event is posted again with the same ID and body. A pending delivery does not change."
+            "Schedules the delivery for now, also if it is pending and its next attempt is later. The event is posted with the same ID and body. A delivery that is due already or is being attempted does not change."
         })
       )
       .annotate(Examples.Example, {

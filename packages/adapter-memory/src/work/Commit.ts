@@ -9,7 +9,7 @@ import * as Table from "../world/Table.ts"
 import { World, type WorldState } from "../world/World.ts"
 import { applyActivity, hasVersion, latest, timeOf } from "./Activities.ts"
 import { abandonUpdates, deliveryInserts, eventInserts, subscribedEvents } from "./Events.ts"
-import { enqueueWork, settleWork, throttleLane } from "./Lanes.ts"
+import { enqueueWork, expediteWork, settleWork, throttleLane } from "./Lanes.ts"
 import { AuditRows, BytesRows, IdempotencyRows, removeFile } from "./PrivateTables.ts"
 
 /** Sets columns and increments the version. A time that activities move forward never moves backwards. */
@@ -85,7 +85,7 @@ export const apply = (
   trace: string | null
 ): Result.Result<WorldState, Conflict | KeyUsed | LeaseLost> =>
   Result.gen(function*() {
-    const { aliases = [], audit, callback, raise = [], response, settle, throttle = [], touch } = changes
+    const { aliases = [], audit, callback, expedite = [], raise = [], response, settle, throttle = [], touch } = changes
     if (response !== undefined && Table.has(state.tables, IdempotencyRows, owner, response.key)) {
       return yield* Result.fail(new KeyUsed())
     }
@@ -106,7 +106,12 @@ export const apply = (
       insertAlias(owner),
       yield* Result.fromOption(writeRows(state.tables, owner, allChanges), () => new Conflict())
     )
-    const queue = enqueue.reduce((current, work) => enqueueWork(current, owner, work, trace), settledQueue)
+    const expeditedQueue = expedite.reduce(
+      (current, work) => Option.flatMap(current, (queue) => expediteWork(queue, owner, work)),
+      Option.some(settledQueue)
+    )
+    const queueBefore = yield* Result.fromOption(expeditedQueue, () => new Conflict())
+    const queue = enqueue.reduce((current, work) => enqueueWork(current, owner, work, trace), queueBefore)
     return {
       ...state,
       tables: touch === undefined ? tables : applyActivity(tables, owner, touch),

@@ -41,6 +41,16 @@ export const enqueueWork = (
   }
 }
 
+/** Makes a waiting item due at another time. Returns none if its item is claimed or does not exist. */
+export const expediteWork = (queue: Queue, organization_id: OrganizationId, work: Enqueued): Option.Option<Queue> =>
+  Option.gen(function*() {
+    const lane = yield* HashMap.get(queue.lanes, nameOf(work))
+    const isWaiting = (item: Item) => item.ref === work.ref && item.claim === null
+    if (lane.organization_id !== organization_id || !lane.items.some(isWaiting)) return yield* Option.none()
+    const items = lane.items.map((item) => isWaiting(item) ? { ...item, due_at: work.due_at } : item)
+    return { ...queue, lanes: put(queue.lanes, nameOf(work), { ...lane, items }) }
+  })
+
 /** Throttles a lane, which can be empty, until its next throttle. */
 export const throttleLane = (queue: Queue, organization_id: OrganizationId, throttle: Throttle): Queue => {
   const { cap, until } = throttle

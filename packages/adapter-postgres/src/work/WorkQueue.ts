@@ -13,14 +13,14 @@
  * | `allowed` | how many items can be leased at once: `cap`, or fewer in a throttled lane; a claim returns it as `lane_cap` | a throttle | – | – |
  * | `paused_until` | until when no item is claimed; null without a pause | a throttle | – | – |
  * | `closed` | the next item must wait until another one is settled | cleared by a settlement or a throttle | set or cleared | cleared |
- * | `emptied_at` | since when claims have found no due item; null for a lane that is not idle | cleared for a new or released item | set or cleared | cleared |
+ * | `emptied_at` | since when claims have found no due item; null for a lane that is not idle | cleared for a new, released, or expedited item | set or cleared | cleared |
  * | `served_at` | when an item was last claimed | – | if items were claimed | – |
  * | `next_due` | when a claim checks the lane next; `infinity` after the last check of a lane without waiting items | every change | every claim | every opened lane |
  *
  * | Column of `work` | Written by | Meaning |
  * | --- | --- | --- |
  * | `seq` | the insertion | the order of the items of a fifo lane |
- * | `due_at` | the insertion, and the settlement of an item that is due again | from when the item can be claimed |
+ * | `due_at` | the insertion, the settlement of an item that is due again, and a commit that expedites it | from when the item can be claimed |
  * | `leased_until`, `token` | set by claims, cleared by settlements and sweeps | the end of the lease, and the claim that has it; null for a waiting item |
  * | `attempt` | claims; decreased by a release | the number of claims |
  * | `defects` | settlements | how many of these claims ended with a defect |
@@ -30,7 +30,7 @@
  * | none | a commit adds an item, or throttles the lane | open |
  * | any | a claim finds the lane at `next_due` | open, closed, or idle |
  * | closed (`closed`) | an item is settled, a commit throttles the lane, or a sweep ends a lease | open |
- * | idle (`emptied_at`) | a commit adds an item | open |
+ * | idle (`emptied_at`) | a commit adds or expedites an item | open |
  * | idle for 15 seconds | a sweep | open if an item is due before `next_due`, deleted if the lane has no item and no throttle |
  *
  * A claim closes a fifo lane that has items, and another lane that is full. Only a

@@ -18,6 +18,7 @@ import { PersonalDataStore } from "@messaging-crm/core/PersonalData"
 import { spellings } from "@messaging-crm/core/Phones"
 import { StorageUseStore } from "@messaging-crm/core/StorageUse"
 import { tables } from "@messaging-crm/core/Tables"
+import { WebhookDeliveryRows } from "@messaging-crm/core/WebhookDeliveries"
 import { CreateWebhook, Webhooks, WebhookStore } from "@messaging-crm/core/Webhooks"
 import { DateTime, Effect, Option } from "effect"
 import * as Fixtures from "../Fixtures.ts"
@@ -214,6 +215,14 @@ export const parts: Readonly<Record<keyof Changes.Changes, CommitPart>> = {
       table.endsWith("events") ? [["event", Changes.expand(EventId.make(String(row["id"])))] as const] : []
     ),
   enqueue: null,
+  expedite: ({ now }, rows) =>
+    rows.flatMap(({ row, table }) => {
+      const [lane, ref] = [String(row["webhook_id"]), String(row["id"])]
+      const due_at = DateTime.subtract(now, { days: 1 })
+      return table === WebhookDeliveryRows.table.name
+        ? [["delivery", Changes.expedite({ kind: "webhook_delivery", lane, ref, due_at })] as const]
+        : []
+    }),
   throttle: null,
   abandon: ({ full, webhook }) =>
     [full, webhook].map(({ id, url }) => [url, { abandon: [{ webhook_id: id, limit: 99 }] }] as const),

@@ -2,7 +2,7 @@
 import { assert, it } from "@effect/vitest"
 import { delays, WebhookDeliveries } from "@messaging-crm/core/WebhookDeliveries"
 import { Worker } from "@messaging-crm/core/Worker"
-import { DateTime, Duration, Effect, Ref } from "effect"
+import { DateTime, Deferred, Duration, Effect, Fiber, Ref } from "effect"
 import { TestClock } from "effect/testing"
 import type { Outcome } from "../Endpoints.ts"
 import * as Scene from "./JourneyScene.ts"
@@ -79,6 +79,64 @@ const manualRetries = (it: Scene.It) => {
       assert.lengthOf(requests, 11)
       assert.strictEqual(new Set(requests.map(({ body }) => body)).size, 1)
       assert.strictEqual(new Set(requests.map(({ headers }) => headers["webhook-id"])).size, 1)
+    }))
+}
+
+const earlyRetries = (it: Scene.It) => {
+  it.effect("a delivery between two attempts is attempted at once on request, and then follows its schedule", () =>
+    Effect.gen(function*() {
+      const { as, close, deliveries, id, posted, respond } = yield* subscribed
+      yield* respond(() => responded(503))
+      yield* close()
+      yield* work
+      yield* workFor(Duration.seconds(6), Duration.seconds(3))
+      const [waiting = assert.fail("There is no delivery.")] = yield* deliveries
+      assert.deepStrictEqual([waiting.status, waiting.attempt_count], ["pending", 2])
+      const retry = WebhookDeliveries.use((deliveries) => deliveries.retry(id, waiting.id)).pipe(as)
+      const now = yield* DateTime.now
+      const wait = DateTime.distance(now, waiting.next_attempt_at ?? assert.fail("There is no further attempt."))
+      assert.isAbove(Duration.toMinutes(wait), 4)
+      const retried = yield* retry
+      assert.deepStrictEqual(retried, { ...waiting, next_attempt_at: now })
+      assert.deepStrictEqual(yield* retry, retried)
+      yield* work
+      assert.lengthOf(yield* posted, 3)
+      const [third = assert.fail("There is no delivery.")] = yield* deliveries
+      assert.deepStrictEqual([third.status, third.attempt_count, third.response_body], [
+        "pending",
+        3,
+        waiting.response_body
+      ])
+      const delay = DateTime.distance(now, third.next_attempt_at ?? assert.fail("There is no further attempt."))
+      assert.isAtMost(Math.abs(Duration.toMinutes(delay) - 30), 3)
+      yield* respond(() => responded(200))
+      yield* workFor(Duration.minutes(33), Duration.minutes(3))
+      assert.deepStrictEqual((yield* deliveries).map(({ status }) => status), ["succeeded"])
+      assert.lengthOf(yield* posted, 4)
+    }))
+
+  it.effect("a delivery that is being attempted is not attempted a second time on request", () =>
+    Effect.gen(function*() {
+      const { as, close, deliveries, id, posted, respond } = yield* subscribed
+      const [posting, may_respond] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+      yield* respond(() =>
+        Deferred.succeed(posting, undefined).pipe(
+          Effect.andThen(Deferred.await(may_respond)),
+          Effect.andThen(responded(503))
+        )
+      )
+      yield* close()
+      const working = yield* Effect.forkChild(work)
+      yield* Deferred.await(posting)
+      const [attempted = assert.fail("There is no delivery.")] = yield* deliveries
+      const retried = yield* WebhookDeliveries.use((deliveries) => deliveries.retry(id, attempted.id)).pipe(as)
+      assert.deepStrictEqual(retried, attempted)
+      yield* Deferred.succeed(may_respond, undefined)
+      yield* Fiber.join(working)
+      yield* work
+      assert.lengthOf(yield* posted, 1)
+      const [after = assert.fail("There is no delivery.")] = yield* deliveries
+      assert.deepStrictEqual([after.status, after.attempt_count, after.response_status], ["pending", 1, 503])
     }))
 }
 
@@ -229,6 +287,7 @@ export const journeyTests = (storage: Scene.Storage) => {
   it.layer(Scene.crm(storage), { timeout: "5 minutes" })("failed webhook deliveries", (it) => {
     scheduledRetries(it)
     manualRetries(it)
+    earlyRetries(it)
     requestedDelays(it)
     disabling(it)
     pauses(it)

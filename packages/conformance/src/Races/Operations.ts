@@ -298,7 +298,9 @@ export const operations = {
     Effect.map(
       WebhookDeliveries.use(({ retry }) => retry(webhook.id, WebhookDeliveryId.make(claims.doneDelivery.ref))),
       ({ status }) => status
-    )
+    ),
+  "retry the waiting delivery": ({ waitingDelivery, webhook }) =>
+    Effect.map(WebhookDeliveries.use(({ retry }) => retry(webhook.id, waitingDelivery.id)), ({ status }) => status)
 } satisfies Readonly<Record<string, Operation>>
 
 /** Operations of several commits. Another operation can commit between them, and then raise an event that it raises in no sequential order. */

@@ -1,12 +1,20 @@
 /** The organization in which operations race, with all the rows that they use. */
 import { CurrentActor } from "@messaging-crm/core/Actor"
+import * as Changes from "@messaging-crm/core/Changes"
 import { Channels, ConnectChannel } from "@messaging-crm/core/Channels"
 import { Conversations } from "@messaging-crm/core/Conversations"
 import * as Crm from "@messaging-crm/core/Crm"
 import { Decide } from "@messaging-crm/core/Decide"
 import { Dispatch } from "@messaging-crm/core/Dispatch"
 import type { EventType } from "@messaging-crm/core/Events"
-import { type ChannelId, type ConversationId, Ids, type SendId, type WebhookId } from "@messaging-crm/core/Ids"
+import {
+  type ChannelId,
+  type ConversationId,
+  Ids,
+  type OrganizationId,
+  type SendId,
+  type WebhookId
+} from "@messaging-crm/core/Ids"
 import { Inbound, type ProviderEvent } from "@messaging-crm/core/Inbound"
 import { AddMember, Members } from "@messaging-crm/core/Members"
 import { ProviderOutcomeUnknown } from "@messaging-crm/core/MessagingProvider"
@@ -15,7 +23,7 @@ import { Secrets } from "@messaging-crm/core/Secrets"
 import { type Send, SendMessage, Sends } from "@messaging-crm/core/Sends"
 import { StorageUse } from "@messaging-crm/core/StorageUse"
 import { CreateTag, Tags } from "@messaging-crm/core/Tags"
-import { WebhookDeliveries } from "@messaging-crm/core/WebhookDeliveries"
+import { DeliveryState, WebhookDeliveries, WebhookDeliveryRows } from "@messaging-crm/core/WebhookDeliveries"
 import { WebhookDispatch } from "@messaging-crm/core/WebhookDispatch"
 import { CreateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
 import { type ClaimedWork, WorkKind, WorkQueue, WorkSignal } from "@messaging-crm/core/WorkQueue"
@@ -139,6 +147,24 @@ const prepareSends = Effect.fnUntraced(function*(
   return { sends: { lost, queued, sent }, claimed: claimed.concat(yield* claimDue()), lostSend }
 })
 
+/** Makes a delivery whose first attempt has failed, and that waits for the next. */
+const prepareWaitingDelivery = Effect.fnUntraced(function*(organization_id: OrganizationId, webhook_id: WebhookId) {
+  const delivery = yield* WebhookDeliveries.use(({ test }) => test(webhook_id))
+  const claimed = yield* required(
+    (yield* claimDue(0, ["webhook_delivery"])).find(({ ref }) => ref === delivery.id),
+    "The test of the webhook was not claimed."
+  )
+  const at = yield* DateTime.now
+  const due_at = DateTime.add(at, { hours: 1 })
+  const attempt = { at, duration_ms: 1, failure_code: "timeout", response_body: null, response_status: null } as const
+  yield* Fixtures.mustCommit(
+    organization_id,
+    WebhookDeliveryRows.update({ id: delivery.id, version: 1 }, DeliveryState.attempt(delivery, attempt, due_at)),
+    Changes.settle({ claimed, outcome: "postpone", due_at })
+  )
+  return delivery
+})
+
 /** Returns the claims of two deliveries, of which one has been attempted. */
 const prepareDeliveries = Effect.fnUntraced(function*(webhook_id: WebhookId, claimed: ReadonlyArray<ClaimedWork>) {
   const deliveries = yield* WebhookDeliveries.use(({ list }) => list(webhook_id))
@@ -172,6 +198,7 @@ export const makeScene = Effect.gen(function*() {
     const sendText = sendsTextTo(conversation.id)
     const { claimed, lostSend, sends } = yield* prepareSends(reports, sendText)
     const deliveries = yield* prepareDeliveries(resources.webhook.id, claimed)
+    const waitingDelivery = yield* prepareWaitingDelivery(organization.id, resources.webhook.id)
     yield* attempt(claimed, sends.sent)
     const queuedSend = yield* required(
       (yield* claimDue()).concat(claimed).find(({ ref }) => ref === sends.queued.id),
@@ -185,6 +212,7 @@ export const makeScene = Effect.gen(function*() {
       conversation,
       sendText,
       sends,
+      waitingDelivery,
       claims: { ...deliveries, lostSend, queuedSend },
       reports
     }

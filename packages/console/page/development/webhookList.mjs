@@ -84,11 +84,9 @@ const deliveryRow = (delivery) => {
     <td>${response_status ?? ""} ${failure_code === null ? "" : withSpaces(failure_code)}</td>
     <td class="number">${attempt_count}${duration_ms === null ? "" : ` · ${duration_ms} ms`}</td>
     <td class="number">${next_attempt_at === null ? "" : timeWithSeconds(next_attempt_at)}</td>
-    <td>${
-    status === "pending"
-      ? ""
-      : html`<button @click=${retryDelivery(delivery)} title="Deliver the event again">Retry</button>`
-  }</td></tr>${state.expanded_id === id ? deliveryBodies(delivery) : ""}`
+    <td><button @click=${retryDelivery(delivery)} title="Deliver the event now">Retry</button></td></tr>${
+    state.expanded_id === id ? deliveryBodies(delivery) : ""
+  }`
 }
 
 /** @param {Webhook} webhook */

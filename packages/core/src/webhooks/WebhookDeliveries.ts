@@ -6,12 +6,12 @@
  * | pending | the endpoint responds with a 2xx | succeeded |
  * | pending | an attempt fails, and the schedule has another | pending |
  * | pending | the tenth attempt fails, the webhook is disabled | failed |
- * | succeeded, failed | retry | pending |
+ * | pending, succeeded, failed | retry | pending |
  *
  * At most 16 deliveries of a webhook are attempted at a time, by all workers together, and fewer
  * while its endpoint takes longer than a second. `WebhookDispatch.ts` makes the attempts.
  */
-import { Context, Effect, Layer, Option, Result, Schema } from "effect"
+import { Context, DateTime, Effect, Layer, Option, Result, Schema } from "effect"
 import { CurrentActor } from "../kernel/Actor.ts"
 import { concurrently } from "../kernel/Concurrency.ts"
 import type { OrganizationId, WebhookDeliveryId, WebhookId } from "../kernel/Ids.ts"
@@ -47,7 +47,7 @@ export class WebhookDeliveryNotFound
 
 // ----------------------------------------------------------- decisions
 
-/** Makes a delivery due now, with the same event. A pending delivery does not change. */
+/** Makes a delivery due now, with the same event. A delivery that is due already, or is being attempted, does not change. */
 export const retry = (
   outgoing: Option.Option<Outgoing>,
   webhook: Option.Option<WebhookRow>,
@@ -62,16 +62,18 @@ export const retry = (
   }
   if (webhook.value.status === "disabled") return Result.fail(new WebhookDisabled())
   const { version, ...delivery } = outgoing.value.delivery
-  const { id, status, webhook_id } = delivery
-  if (status === "pending") {
+  const { id, next_attempt_at, webhook_id } = delivery
+  // An attempt begins when it is due, so one that is in progress was due before.
+  if (next_attempt_at !== null && DateTime.isLessThanOrEqualTo(next_attempt_at, now)) {
     return Result.succeed({ result: delivery, changes: WebhookDeliveryRows.expect({ id, version }) })
   }
   const set = DeliveryState.retry(now)
+  const work = { kind: "webhook_delivery", lane: webhook_id, ref: id, due_at: now } as const
   return Result.succeed({
     result: { ...delivery, ...set },
     changes: Changes.all(
       WebhookDeliveryRows.update({ id, version }, set),
-      Changes.enqueue({ kind: "webhook_delivery", lane: webhook_id, ref: id, due_at: now }),
+      next_attempt_at === null ? Changes.enqueue(work) : Changes.expedite(work),
       WebhookRows.expect(webhook.value)
     )
   })
@@ -132,7 +134,7 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
   readonly list: (
     webhook_id: WebhookId
   ) => Effect.Effect<ReadonlyArray<WebhookDelivery>, WebhookNotFound, CurrentActor>
-  /** Makes a delivery due now, with the same event. A pending delivery does not change. */
+  /** Makes a delivery due now, with the same event. A delivery that is due already, or is being attempted, does not change. */
   readonly retry: Write<
     [webhook_id: WebhookId, id: WebhookDeliveryId],
     WebhookDelivery,

@@ -131,6 +131,8 @@ export interface Changes {
   /** Stored events that get a delivery, with its work, for each webhook that subscribes to them. */
   readonly expand?: ReadonlyArray<{ readonly event_id: EventId }>
   readonly enqueue?: ReadonlyArray<Enqueued>
+  /** Work that waits, and becomes due at an earlier time. `Conflict` if no item of its kind waits for its `ref`. */
+  readonly expedite?: ReadonlyArray<Enqueued>
   readonly throttle?: ReadonlyArray<Throttle>
   /** Webhooks whose pending deliveries fail with `webhook_disabled`: of each, the newest `limit`. */
   readonly abandon?: ReadonlyArray<{ readonly webhook_id: WebhookId; readonly limit: number }>
@@ -185,6 +187,7 @@ export const touch = (activity: Activity): Changes => ({ touch: activity })
 export const raise = (event: RaisedEvent): Changes => ({ raise: [event] })
 export const expand = (event_id: EventId): Changes => ({ expand: [{ event_id }] })
 export const enqueue = (work: Enqueued): Changes => ({ enqueue: [work] })
+export const expedite = (work: Enqueued): Changes => ({ expedite: [work] })
 export const throttle = (lane: Throttle): Changes => ({ throttle: [lane] })
 export const settle = (settlement: Settlement): Changes => ({ settle: settlement })
 /** Ends claimed work. */

@@ -63,6 +63,7 @@ export type CommitFailure = Conflict | KeyUsed | LeaseLost | Unconfirmed
  * - Work is inserted unless an item of its kind exists for its `ref`. It carries
  *   the trace that the commit runs in. In a fifo lane, if a commit begins after
  *   another one has returned, its work is queued after that commit's work.
+ * - An expedited item is due at the given time, and otherwise unchanged. `Conflict` if it is claimed or does not exist.
  * - An audit record is stored with the other changes.
  * - `abandon` fails pending deliveries, except those that the same commit updates.
  * - A settlement by a claim that no longer holds its item is `LeaseLost`. So are changes from a stored callback that

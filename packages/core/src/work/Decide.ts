@@ -50,8 +50,10 @@ const withoutRecords = <A>({ result }: Changes.Decision<A>) =>
   Effect.succeed({ returned: result, records: Changes.none })
 
 /** Returns the kinds of work that the changes make available to workers. */
-const kindsOf = ({ enqueue = [], expand = [], raise = [], throttle = [] }: Changes.Changes): ReadonlySet<WorkKind> => {
-  const kinds = new Set([...enqueue, ...throttle].map(({ kind }) => kind))
+const kindsOf = (
+  { enqueue = [], expand = [], expedite = [], raise = [], throttle = [] }: Changes.Changes
+): ReadonlySet<WorkKind> => {
+  const kinds = new Set([...enqueue, ...expedite, ...throttle].map(({ kind }) => kind))
   if (raise.length > 0) kinds.add("webhook_event")
   return expand.length === 0 ? kinds : kinds.add("webhook_delivery")
 }

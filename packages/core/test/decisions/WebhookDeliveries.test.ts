@@ -48,11 +48,25 @@ describe("a webhook delivery", () => {
     )
   })
 
-  it("that is pending does not change, and it is not retried for a disabled or another webhook", () => {
+  it("that is pending is due at once, unless it was due before", () => {
+    const pending = (millis: number) => Result.getOrThrow(retry({ status: "pending", next_attempt_at: after(millis) }))
+    const set = { status: "pending", next_attempt_at: after(9) } as const
     assert.deepStrictEqual(
-      Result.getOrThrow(retry({ status: "pending" })).changes,
-      WebhookDeliveries.WebhookDeliveryRows.expect(delivery)
+      pending(10).changes,
+      Changes.all(
+        WebhookDeliveries.WebhookDeliveryRows.update(delivery, set),
+        Changes.expedite({ kind: "webhook_delivery", lane: webhook.id, ref: delivery.id, due_at: after(9) }),
+        Webhooks.WebhookRows.expect(webhook)
+      )
     )
+    assert.deepStrictEqual(pending(10).result.next_attempt_at, after(9))
+    for (const millis of [8, 9]) {
+      assert.deepStrictEqual(pending(millis).changes, WebhookDeliveries.WebhookDeliveryRows.expect(delivery))
+      assert.deepStrictEqual(pending(millis).result.next_attempt_at, after(millis))
+    }
+  })
+
+  it("is not retried for a disabled or another webhook", () => {
     assert.strictEqual(rejection(retry({}, null)), "WebhookNotFound")
     assert.strictEqual(rejection(retry({ webhook_id: WebhookId.make(id(99)) })), "WebhookDeliveryNotFound")
     assert.strictEqual(rejection(retry({}, { ...webhook, status: "disabled", disabled_at: noon })), "WebhookDisabled")

@@ -36,6 +36,7 @@ const shapes: { readonly [Part in Exclude<keyof Changes, "abandon">]-?: (changes
   raise: ({ raise }) => hasAny(raise),
   expand: ({ expand }) => hasAny(expand),
   enqueue: ({ enqueue }) => hasAny(enqueue),
+  expedite: ({ expedite }) => hasAny(expedite),
   throttle: ({ throttle = [] }) => Lanes.shapeOf(throttle)
 }
 
@@ -52,10 +53,10 @@ export const shapeOf = ({ changes }: Pick<CommitRequest, "changes">): string | n
 
 /** Returns about how many rows changes write: how much of its organization's turn a commit takes. */
 export const countWrites = (
-  { abandon = [], enqueue = [], expand = [], insert = [], raise = [], remove = [], update = [] }: Changes
+  { abandon = [], enqueue = [], expand = [], expedite = [], insert = [], raise = [], remove = [], update = [] }: Changes
 ) =>
   insert.reduce((rows, part) => rows + part.rows.length, 1 + abandon.length + enqueue.length) +
-  expand.length + raise.length + remove.length + update.length
+  expand.length + expedite.length + raise.length + remove.length + update.length
 
 /** Returns the keys of the rows that changes write. Commits with one in common neither share a statement nor run concurrently. */
 export const exclusiveKeysOf = ({ changes, organization_id }: CommitRequest): ReadonlyArray<string> => {

@@ -43,14 +43,14 @@ const changeOfThrottle = ({ cap, kind, lane, organization_id, until }: Owned<Thr
 export const shapeOf = (throttles: ReadonlyArray<Throttle>): string =>
   throttles.length === 0 ? "" : String(throttles.some(isThrottled))
 
-/** The changes of the lanes of inserted work, in addition to others. */
-const of_inserted_work = `
+/** Returns the changes of the lanes of the items of another part, in addition to others. */
+const ofWork = (part: string): string => `
       UNION ALL
       SELECT organization_id, lane_name, false, true, due_at, NULL, NULL
-      FROM work_inserted`
+      FROM ${part}`
 
-/** Gathers the changes of each lane in one row: `allowed` is null without a throttle, `due_at` without a new or released item. */
-const gatherChanges = ({ json }: Values, changes: ReadonlyArray<LaneChange>, hasWork: boolean): Part => ({
+/** Gathers the changes of each lane in one row: `allowed` is null without a throttle, `due_at` without a new, released, or expedited item. */
+const gatherChanges = ({ json }: Values, changes: ReadonlyArray<LaneChange>, work: ReadonlyArray<string>): Part => ({
   name: "lane_changes",
   body: `
     SELECT organization_id, name, bool_or(opens) AS opens, bool_or(inserts) AS inserts, min(due_at) AS due_at,
@@ -59,14 +59,14 @@ const gatherChanges = ({ json }: Values, changes: ReadonlyArray<LaneChange>, has
       SELECT organization_id, name, true AS opens, inserts, due_at, allowed, paused_until
       FROM jsonb_to_recordset(${json(changes)}) AS given (
         organization_id uuid, name text, inserts boolean, due_at timestamptz, allowed integer, paused_until timestamptz
-      )${hasWork ? of_inserted_work : ""}
+      )${work.map(ofWork).join("")}
     ) all_changes
     GROUP BY organization_id, name`
 })
 
 /**
- * Locks the lanes whose row must change: throttled lanes; closed or fifo lanes of settled items; and lanes that get a new
- * or released item, if they are idle or their next check is later than the item is due. All statements lock lanes in the
+ * Locks the lanes whose row must change: throttled lanes; closed or fifo lanes of settled items; and lanes that get a new,
+ * released, or expedited item, if they are idle or their next check is later than the item is due. All statements lock lanes in the
  * same order.
  */
 const lanes_locked: Part = {
@@ -141,24 +141,24 @@ const throttled_lanes_inserted: Part = {
   )`
 }
 
-/** Changes the lanes of the settled and inserted work, and the throttled ones. */
+/** Changes the lanes of the settled, inserted, and expedited work, and the throttled ones. */
 export const changeLanes = (
   values: Values,
-  { hasWork, settle, throttle }: {
-    /** Whether the commit inserts work. */
-    readonly hasWork: boolean
+  { settle, throttle, work }: {
+    /** The parts that insert and expedite work. */
+    readonly work: ReadonlyArray<string>
     readonly settle: ReadonlyArray<Settlement>
     readonly throttle: ReadonlyArray<Owned<Throttle>>
   }
 ): ReadonlyArray<Part> => {
   const throttles = new Map(throttle.map((each) => [nameOf(each), changeOfThrottle(each)]))
   const changes = [...settle.flatMap(changesOfSettlement), ...throttles.values()]
-  if (!hasWork && changes.length === 0) return []
+  if (work.length === 0 && changes.length === 0) return []
   return [
-    gatherChanges(values, changes, hasWork),
+    gatherChanges(values, changes, work),
     lanes_locked,
     lanes_written,
-    ...(hasWork || changes.some(({ inserts }) => inserts)
+    ...(work.length > 0 || changes.some(({ inserts }) => inserts)
       ? [throttles.size > 0 ? throttled_lanes_inserted : lanes_inserted]
       : [])
   ]

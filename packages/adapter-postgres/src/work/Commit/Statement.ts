@@ -87,6 +87,7 @@ const merged = (requests: CommitRequests) => {
     raise: each(({ raise }) => raise),
     expand: each(({ expand }) => expand),
     enqueue: each(({ enqueue }) => enqueue),
+    expedite: each(({ expedite }) => expedite),
     throttle: each(({ throttle }) => throttle),
     touch: one(({ touch }) => touch),
     settle: requests.flatMap(({ changes: { settle } }): ReadonlyArray<Settlement> =>
@@ -142,6 +143,7 @@ const partsOf = (values: Values, requests: CommitRequests): ReadonlyArray<Part> 
   return [
     ...ifAny(all.response, recordResponses),
     ...(settle === undefined ? [] : [Work.settleItems(values, settle, all.settle)]),
+    ...(all.expedite.length === 0 ? [] : Work.expediteItems(values, all.expedite)),
     ...ifAny(all.callback, lockCallbacks),
     ...lockingParts(values, all),
     ...insertingParts(values, all),
@@ -150,7 +152,13 @@ const partsOf = (values: Values, requests: CommitRequests): ReadonlyArray<Part> 
     ...(all.raise.length === 0 ? [] : Events.insertEvents(values, all.raise)),
     ...(all.expand.length === 0 ? [] : Events.expandEvents(values, all.expand)),
     ...Work.enqueueItems(values, all.enqueue, work),
-    ...Lanes.changeLanes(values, { ...all, hasWork: all.enqueue.length > 0 || work.length > 0 }),
+    ...Lanes.changeLanes(values, {
+      ...all,
+      work: [
+        ...(all.enqueue.length === 0 && work.length === 0 ? [] : ["work_inserted"]),
+        ...(all.expedite.length === 0 ? [] : ["work_expedited"])
+      ]
+    }),
     ...ifAny(all.audit, insertAuditRecords)
   ]
 }

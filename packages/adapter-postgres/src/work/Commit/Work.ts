@@ -1,4 +1,4 @@
-/** Work that a commit settles and enqueues. `Lanes.ts` changes its lanes. */
+/** Work that a commit settles, expedites, and enqueues. `Lanes.ts` changes its lanes. */
 import type { Enqueued, Settlement } from "@messaging-crm/core/Changes"
 import { inOrder, isAmong, type Owned, type Part, type Traced, type Values } from "./Part.ts"
 
@@ -44,6 +44,39 @@ export const settleItems = (
     ? { name: "settled", body }
     : { name: "settled", body, rows: settlements.length, failure: "lease lost" }
 }
+
+/**
+ * Makes waiting items due at another time.
+ *
+ * SKIP LOCKED: a locked item is being claimed or settled. Its settlement may wait for the rows that this statement writes.
+ */
+export const expediteItems = (
+  { json, parameter }: Values,
+  work: ReadonlyArray<Owned<Enqueued>>
+): ReadonlyArray<Part> => [
+  {
+    name: "work_waiting",
+    body: `
+    SELECT item.kind, item.ref, given.due_at
+    FROM work item
+    JOIN jsonb_to_recordset(${json(work)}) AS given (organization_id uuid, kind text, ref uuid, due_at timestamptz)
+      ON item.organization_id = given.organization_id AND item.kind = given.kind AND item.ref = given.ref
+    WHERE ${isAmong("item.ref", `${parameter(work.map(({ ref }) => ref))}::uuid[]`)} AND item.leased_until IS NULL
+    FOR UPDATE OF item SKIP LOCKED`,
+    rows: work.length
+  },
+  {
+    name: "work_expedited",
+    body: `
+    UPDATE work item
+    SET due_at = waiting.due_at
+    FROM work_waiting waiting
+    WHERE item.kind = waiting.kind AND item.ref = waiting.ref AND ${
+      isAmong("item.ref", "ARRAY(SELECT ref FROM work_waiting)")
+    }
+    RETURNING item.organization_id, item.lane_name, item.due_at`
+  }
+]
 
 /** Inserts what `source` selects as work. */
 const insertItems = (source: string): Part => ({

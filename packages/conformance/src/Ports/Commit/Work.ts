@@ -5,7 +5,7 @@ import { ContactRows } from "@messaging-crm/core/Contacts"
 import { OrganizationRows } from "@messaging-crm/core/Organizations"
 import { TagRows } from "@messaging-crm/core/Tags"
 import * as Traces from "@messaging-crm/core/Traces"
-import { WorkQueue } from "@messaging-crm/core/WorkQueue"
+import { type Work, WorkQueue } from "@messaging-crm/core/WorkQueue"
 import { Effect, Option } from "effect"
 import { bytes, moment } from "../../Arbitraries.ts"
 import * as Fixtures from "../../Fixtures.ts"
@@ -45,6 +45,35 @@ const enqueuedItems = (it: It) => {
       assert.deepStrictEqual(yield* claim(ours, afterNoon(4)), [])
       assert.lengthOf(yield* claim(ours, afterNoon(5)), 1)
       assert.deepStrictEqual(yield* Fixtures.tagNames(ours), ["a"])
+    }))
+
+  it.effect("expedites a waiting item, and conflicts if none of the organization waits for the ref", () =>
+    Effect.gen(function*() {
+      const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
+      const work = yield* Fixtures.newWork(yield* Fixtures.uuid)
+      const [first, second, absent] = [work, { ...work, ref: yield* Fixtures.uuid }, {
+        ...work,
+        ref: yield* Fixtures.uuid
+      }]
+        .map((item) => ({ ...item, kind: "webhook_delivery" as const }))
+      if (first === undefined || second === undefined || absent === undefined) return assert.fail("No work was made.")
+      const tag = yield* Fixtures.newTag("a")
+      const expedite = (item: Work) => Changes.expedite({ ...item, due_at: afterNoon(1) })
+      for (const item of [first, second]) {
+        yield* Fixtures.mustCommit(ours, Changes.enqueue({ ...item, due_at: afterNoon(60_000) }))
+      }
+      // The lane is idle until its items are due.
+      for (const at of [2, 3]) assert.deepStrictEqual(yield* claim(ours, afterNoon(at)), [])
+      assert.strictEqual(yield* commitOutcome(theirs, expedite(first)), "Conflict")
+      assert.strictEqual(yield* commitOutcome(ours, expedite(absent), TagRows.insert(tag)), "Conflict")
+      yield* Fixtures.mustCommit(ours, expedite(first))
+      const claimedItems = yield* claim(ours, afterNoon(4))
+      assert.deepStrictEqual(claimedItems.map(({ attempt, ref }) => [ref, attempt]), [[first.ref, 1]])
+      assert.strictEqual(yield* commitOutcome(ours, expedite(first)), "Conflict")
+      yield* Effect.forEach(claimedItems, Fixtures.finishWork)
+      assert.strictEqual(yield* commitOutcome(ours, expedite(first), TagRows.insert(tag)), "Conflict")
+      assert.deepStrictEqual(yield* Fixtures.tagNames(ours), [])
+      assert.lengthOf(yield* claim(ours, afterNoon(60_000)), 1)
     }))
 
   it.effect("keeps the trace that it runs in on the work of events and of their deliveries", () =>
