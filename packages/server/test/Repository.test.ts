@@ -100,6 +100,14 @@ describe("the workflows", () => {
     assert.include(workflow, "docker compose up --detach --build")
     assert.include(text("docs/deploy.md"), "docker compose up --detach --build")
   })
+
+  it("start the compose file with the settings that it requires, of which one is the provider", () => {
+    const compose = text("compose.yaml")
+    const required = Array.from(compose.matchAll(/\$\{(\w+):\?/g), ([, name]) => name ?? "")
+    assert.sameMembers(required, ["POSTGRES_PASSWORD", "SECRET_KEY", "PROVIDER"])
+    for (const name of required) assert.include(text(".github/workflows/ci.yml"), `${name}=`)
+    assert.deepStrictEqual(compose.match(/\$\{\w+:-[^}]+\}/g), null, "a default that differs from the service's")
+  })
 })
 
 it("Dependabot updates npm packages, images, and actions", () => {
