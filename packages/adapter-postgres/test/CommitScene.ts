@@ -9,7 +9,7 @@ export const actor = (organization_id: OrganizationId) =>
   Effect.provideService(CurrentActor, { organization_id, member_id: null })
 
 /** The number of conflicts in this test run so far, after each of which a commit was decided again. */
-export const conflictCount = Effect.map(Metric.value(conflicts), ({ count }) => Number(count))
+export const conflictCount = Effect.map(Metric.value(conflicts.of({})), ({ count }) => Number(count))
 
 export const loadContact = (organization_id: OrganizationId, id: ContactId) =>
   Effect.map(ContactStore.use((store) => store.load(organization_id, id)), Option.getOrThrow)

@@ -178,7 +178,7 @@ describe("a commit that fails otherwise", () => {
     Effect.gen(function*() {
       const told = scene(new Unconfirmed(), new KeyUsed())
       assert.instanceOf(defectOf(yield* passing(run().pipe(Effect.provide(told.layer)))), KeyUsed)
-      const counted = Effect.map(Metric.value(conflict_count), ({ count }) => Number(count))
+      const counted = Effect.map(Metric.value(conflict_count.of({})), ({ count }) => Number(count))
       const before = yield* counted
       yield* passing(run().pipe(Effect.provide(scene(new Unconfirmed(), new Conflict()).layer)))
       assert.strictEqual(yield* counted, before + 1, "only the conflict counts as one")

@@ -52,9 +52,11 @@ const scene = Effect.gen(function*() {
   return { respond, as, channel_id, start, stateOf }
 })
 
-const countOf = (outcome: string, reason: string) =>
+type SendSeries = (typeof send_attempts.series)[number]
+
+const countOf = (outcome: SendSeries["outcome"], reason: SendSeries["reason"]) =>
   Effect.map(
-    Metric.value(Metric.withAttributes(send_attempts, { outcome, reason })),
+    Metric.value(send_attempts.of({ outcome, reason })),
     ({ count }) => Number(count)
   )
 

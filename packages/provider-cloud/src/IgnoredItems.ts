@@ -6,7 +6,7 @@ import type { Ignored } from "./Callback/Entry.ts"
 
 /** Counts an event for an account without a channel. Repeating it would not help, so it counts as received. */
 export const countUnconnected = Metric.update(
-  Metric.withAttributes(callbacks_ignored, { reason: "unconnected", kind: "other" }),
+  callbacks_ignored.of({ reason: "unconnected" }),
   1
 )
 
@@ -23,7 +23,7 @@ export const report = (items: ReadonlyArray<Ignored>) =>
       const { kind, reason } = first
       const count = alike.length
       const label = isDocumented(kind) ? kind : "other"
-      yield* Metric.update(Metric.withAttributes(callbacks_ignored, { reason, kind: label }), count)
+      yield* Metric.update(callbacks_ignored.of({ reason }), count)
       const shown = name_of_kind.test(kind) ? kind : label
       const log = reason === "unknown" || reason === "unreadable" ? Effect.logInfo : Effect.logDebug
       yield* Effect.annotateLogs(log("Callback item ignored"), { reason, kind: shown, count })

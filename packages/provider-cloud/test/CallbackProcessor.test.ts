@@ -117,7 +117,7 @@ it.effect("an ignored item is counted once, however often its callback is retrie
       messageEntry("one", person, { id: "wamid.2", type: "request_welcome" })
     ]
     const counted = Effect.map(
-      Metric.value(Metric.withAttributes(callbacks_ignored, { reason: "nothing", kind: "message:request_welcome" })),
+      Metric.value(callbacks_ignored.of({ reason: "nothing" })),
       ({ count }) => Number(count)
     )
     const now = yield* DateTime.now

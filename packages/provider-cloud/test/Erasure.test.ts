@@ -216,7 +216,7 @@ it.effect("a callback that the network repeats after an erasure stores nothing, 
   Effect.gen(function*() {
     yield* TestClock.setTime(noon.epochMilliseconds)
     const ignored = Effect.map(
-      Metric.value(Metric.withAttributes(callbacks_ignored, { reason: "erased", kind: "other" })),
+      Metric.value(callbacks_ignored.of({ reason: "erased" })),
       ({ count }) => Number(count)
     )
     const acme = yield* organization("acme", "phone_messaging")

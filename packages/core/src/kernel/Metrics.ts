@@ -1,41 +1,95 @@
 /** The metrics of core. No label contains personal data: no name, phone number or text. */
-import { Metric } from "effect"
+import { Effect, Metric } from "effect"
+import { FailureReason } from "./FailureReason.ts"
+
+/** A counter with every series that it counts. `of` returns the metric of a series. */
+interface Counter<Labels extends Readonly<Record<string, string>>> {
+  readonly id: string
+  readonly series: ReadonlyArray<Labels>
+  readonly of: (labels: Labels) => Metric.Counter<number>
+}
+
+const counterOf = <Labels extends Readonly<Record<string, string>>>(
+  id: string,
+  description: string,
+  series: ReadonlyArray<Labels>
+): Counter<Labels> => {
+  const counter = Metric.counter(id, { description, incremental: true })
+  return { id, series, of: (labels) => Metric.withAttributes(counter, labels) }
+}
+
+const reasons = FailureReason.literals
+
+/** Returns the series of an outcome that has a reason. */
+const withReasons = <const Outcome extends string>(outcome: Outcome) => reasons.map((reason) => ({ outcome, reason }))
 
 /**
  * `outcome`: accepted, rejected, busy (certainly nothing sent), held (the channel cannot be used), unknown (the
  * response was lost); `reason`: the failure reason, or none.
  */
-export const send_attempts = Metric.counter("messaging_crm_send_attempts_total", {
-  description: "Attempts to send a message through the provider, by outcome.",
-  incremental: true
-})
+export const send_attempts = counterOf<{
+  readonly outcome: "accepted" | "busy" | "held" | "rejected" | "unknown"
+  readonly reason: FailureReason | "none"
+}>("messaging_crm_send_attempts_total", "Attempts to send a message through the provider, by outcome.", [
+  { outcome: "accepted", reason: "none" },
+  { outcome: "unknown", reason: "none" },
+  ...withReasons("rejected"),
+  ...withReasons("busy"),
+  ...withReasons("held")
+])
 
 /** `outcome`: succeeded, or the `failure_code`. */
-export const delivery_attempts = Metric.counter("messaging_crm_delivery_attempts_total", {
-  description: "Attempts to deliver an event to a webhook, by outcome.",
-  incremental: true
-})
+export const delivery_attempts = counterOf(
+  "messaging_crm_delivery_attempts_total",
+  "Attempts to deliver an event to a webhook, by outcome.",
+  ([
+    "succeeded",
+    "http_status",
+    "dns_error",
+    "blocked_address",
+    "connection_refused",
+    "connection_reset",
+    "tls_error",
+    "timeout",
+    "protocol_error"
+  ] as const).map((outcome) => ({ outcome }))
+)
 
 /** `reason`: gone (its endpoint responded with 410), failing (for five days). Those that a call disables are not counted. */
-export const webhooks_disabled = Metric.counter("messaging_crm_webhooks_disabled_total", {
-  description: "Webhooks that were disabled because of their endpoint, by reason.",
-  incremental: true
-})
+export const webhooks_disabled = counterOf(
+  "messaging_crm_webhooks_disabled_total",
+  "Webhooks that were disabled because of their endpoint, by reason.",
+  (["gone", "failing"] as const).map((reason) => ({ reason }))
+)
 
 /** Counter of commits that failed because a row that the decision depends on had changed, and were decided again. */
-export const conflicts = Metric.counter("messaging_crm_conflicts_total", {
-  description: "Commits that conflicted with a concurrent write and were retried.",
-  incremental: true
-})
+export const conflicts = counterOf(
+  "messaging_crm_conflicts_total",
+  "Commits that conflicted with a concurrent write and were retried.",
+  [{}]
+)
 
 /**
  * `reason`: `erased` for an event about an erased message, `unconnected` for an account without a channel, or why a provider's
- * adapter made no event. `kind` is a documented one of the network, or `other`.
+ * adapter made no event. The log has the kind.
  */
-export const callbacks_ignored = Metric.counter("messaging_crm_callbacks_ignored_total", {
-  description: "Parts of the networks' callbacks that were ignored, by reason and kind.",
-  incremental: true
-})
+export const callbacks_ignored = counterOf(
+  "messaging_crm_callbacks_ignored_total",
+  "Parts of the networks' callbacks that were ignored, by reason.",
+  (["erased", "unconnected", "account", "group", "nothing", "unknown", "unreadable"] as const).map((reason) => ({
+    reason
+  }))
+)
+
+/** Exports every series at 0: an increase from an absent series would not be visible. */
+export const startCounters = Effect.forEach(
+  [send_attempts, delivery_attempts, webhooks_disabled, conflicts, callbacks_ignored].flatMap(
+    // Each counter accepts its own series, but the compiler forgets which one it is.
+    ({ of, series }) => series.map((labels) => (of as (labels: unknown) => Metric.Counter<number>)(labels))
+  ),
+  (counter) => Metric.update(counter, 0),
+  { discard: true }
+)
 
 /** `kind` as in `WorkKind`; `state`: due, later, leased. */
 export const work_items = Metric.gauge("messaging_crm_work_items", {

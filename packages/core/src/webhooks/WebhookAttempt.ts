@@ -143,7 +143,7 @@ const makePost = Effect.gen(function*() {
       Effect.timed
     )
     const attempt: Attempt = { at, duration_ms: Math.round(Duration.toMillis(duration)), ...resultOf(outcome) }
-    const counted = Metric.withAttributes(delivery_attempts, { outcome: attempt.failure_code ?? "succeeded" })
+    const counted = delivery_attempts.of({ outcome: attempt.failure_code ?? "succeeded" })
     yield* Metric.update(counted, 1)
     const posted: Posted = {
       attempt,

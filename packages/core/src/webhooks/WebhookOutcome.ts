@@ -162,7 +162,7 @@ export const afterAttempt = (
 /** Logs and counts that a webhook was disabled because of its endpoint. */
 export const reportDisabled = ({ id: webhook_id }: WebhookRow, reason: Exclude<Disabling, null>) =>
   Effect.andThen(
-    Metric.update(Metric.withAttributes(webhooks_disabled, { reason }), 1),
+    Metric.update(webhooks_disabled.of({ reason }), 1),
     Effect.annotateLogs(Effect.logWarning("Webhook disabled: its endpoint is gone or has failed for five days"), {
       webhook_id,
       reason

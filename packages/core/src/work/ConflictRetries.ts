@@ -79,7 +79,7 @@ export const make = Effect.gen(function*() {
       if (failure._tag === "Unconfirmed") unconfirmed = failure
       const isLast = tries === tries_max || time?.isOver === true
       if (isLast) return yield* unconfirmed === null ? new ConcurrentChanges() : Effect.die(unconfirmed)
-      if (failure._tag === "Conflict") yield* Metric.update(conflicts, 1)
+      if (failure._tag === "Conflict") yield* Metric.update(conflicts.of({}), 1)
       yield* pause(tries)
       last = yield* again
     }

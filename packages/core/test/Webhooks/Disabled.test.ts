@@ -21,9 +21,8 @@ const world = Crm.layer.pipe(
 )
 
 const counts = Effect.forEach(
-  ["gone", "failing"],
-  (reason) =>
-    Effect.map(Metric.value(Metric.withAttributes(webhooks_disabled, { reason })), ({ count }) => Number(count))
+  ["gone", "failing"] as const,
+  (reason) => Effect.map(Metric.value(webhooks_disabled.of({ reason })), ({ count }) => Number(count))
 )
 
 const url = "https://shop.example/webhook"

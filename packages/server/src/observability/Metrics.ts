@@ -2,6 +2,7 @@ import * as SharedResult from "@messaging-crm/adapter-http/SharedResult"
 import { poolUsages } from "@messaging-crm/adapter-postgres/PoolUsage"
 import { CallbackInbox } from "@messaging-crm/core/CallbackInbox"
 import { ChannelHolds } from "@messaging-crm/core/ChannelHolds"
+import { startCounters } from "@messaging-crm/core/Metrics"
 import { Worker } from "@messaging-crm/core/Worker"
 import { Effect, Layer, Metric, Option, Schedule } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
@@ -114,4 +115,4 @@ const layerDelays = Layer.effectDiscard(
 )
 
 /** Layer for the metrics of this process and of the work queue. */
-export const layer = Layer.mergeAll(layerHttp, layerExported, layerDelays)
+export const layer = Layer.mergeAll(layerHttp, layerExported, layerDelays, Layer.effectDiscard(startCounters))

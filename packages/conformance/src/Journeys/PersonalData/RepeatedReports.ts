@@ -14,7 +14,7 @@ import { canaries, person } from "./PersonScene.ts"
 type Scene = Effect.Success<typeof person>
 
 const ignored = Effect.map(
-  Metric.value(Metric.withAttributes(callbacks_ignored, { reason: "erased", kind: "other" })),
+  Metric.value(callbacks_ignored.of({ reason: "erased" })),
   ({ count }) => Number(count)
 )
 

@@ -79,7 +79,7 @@ const givenExternalId = (event: ProviderEvent): string | null => {
 // ---------------------------------------------------------- operations
 
 /** Counts an event about an erased message or person. */
-const countErased = Metric.update(Metric.withAttributes(callbacks_ignored, { reason: "erased", kind: "other" }), 1)
+const countErased = Metric.update(callbacks_ignored.of({ reason: "erased" }), 1)
 
 /**
  * Makes the function that commits the changes that an event causes. An event about an erased message, which `messageOf`

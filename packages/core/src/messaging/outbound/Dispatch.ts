@@ -38,8 +38,10 @@ const metric_outcomes = {
   ProviderOutcomeUnknown: "unknown"
 } as const
 
-const countAttempt = (outcome: string, reason = "none") =>
-  Metric.update(Metric.withAttributes(send_attempts, { outcome, reason }), 1)
+const countAttempt = (
+  outcome: (typeof metric_outcomes)[keyof typeof metric_outcomes] | "accepted",
+  reason: FailureReason | "none" = "none"
+) => Metric.update(send_attempts.of({ outcome, reason }), 1)
 
 /** A pause of a send, and the reason for which it fails if the pause is too long. */
 interface Wait {
