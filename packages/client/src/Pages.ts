@@ -9,7 +9,8 @@ export interface Page<A> {
 /**
  * A list that is read page by page, while it is iterated: `for await (const contact of crm.contacts.list())`.
  *
- * Pages are requested when they are needed. Each iteration starts at the first page.
+ * Pages are requested when they are needed: without an iteration, `page()`, `pages()`, or `toArray({ limit })`, nothing is
+ * requested. `await` alone returns this object, not the items. Each iteration starts at the first page.
  */
 export class Pages<A> implements AsyncIterable<A> {
   readonly #read: (cursor: string | undefined) => Promise<WithResponse<Page<A>>>
@@ -38,7 +39,12 @@ export class Pages<A> implements AsyncIterable<A> {
   }
 
   /** Reads at most `limit` items into an array. */
-  async toArray({ limit }: { readonly limit: number }): Promise<Array<A>> {
+  async toArray(options: { readonly limit: number }): Promise<Array<A>> {
+    // A program in JavaScript can omit it.
+    const limit: unknown = (options as { readonly limit: number } | null | undefined)?.limit
+    if (typeof limit !== "number" || Number.isNaN(limit)) {
+      throw new TypeError("limit must be a number. Call toArray({ limit: 100 }).")
+    }
     const items: Array<A> = []
     if (limit <= 0) return items
     for await (const item of this) {
