@@ -3,7 +3,7 @@ import { AccountIds, ChannelToken } from "@messaging-crm/core/ChannelAccounts"
 import type { ChannelType } from "@messaging-crm/core/Channels"
 import { SecretCanary } from "@messaging-crm/core/SecretCanary"
 import { AccountCheck } from "@messaging-crm/provider-cloud/AccountCheck"
-import type { CloudAccount } from "@messaging-crm/provider-cloud/CloudAccounts"
+import { type CloudAccount, CloudAccounts } from "@messaging-crm/provider-cloud/CloudAccounts"
 import { Effect, FileSystem, Layer, Option, Schema, Stdio, Stream } from "effect"
 import { Flag } from "effect/cli"
 import { readRequired, settings } from "../settings/Config.ts"
@@ -68,6 +68,16 @@ export const readToken = Effect.fnUntraced(function*(file: string) {
     : yield* new Admin.Rejected({
       message: "The token file must contain only the token: 1 to 4096 visible ASCII characters."
     })
+})
+
+/** Rejects an app that the service does not have: it would reject the callbacks of the channel. Without any app, no ID can be checked. */
+export const requireApp = Effect.fnUntraced(function*({ app_id }: Pick<AccountIds, "app_id">) {
+  const apps = yield* CloudAccounts.use((accounts) => accounts.apps)
+  if (apps.length > 0 && !apps.some(({ id }) => id === app_id)) {
+    return yield* new Admin.Rejected({
+      message: "CLOUD_ACCOUNTS has no app with the ID of --app. Nothing was changed. Check the ID, or add the app."
+    })
+  }
 })
 
 /** Rejects an account that the network rejects. If the network does not respond, the account is accepted with a note. */

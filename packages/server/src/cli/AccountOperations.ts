@@ -45,6 +45,7 @@ export const connect = Effect.fnUntraced(function*(
 ) {
   if (Option.isNone(account_ids)) return yield* rejections.AccountUnknown()
   const token = yield* AccountFlags.readToken(token_file)
+  yield* AccountFlags.requireApp(account_ids.value)
   yield* AccountFlags.requireGood(candidate(input, account_ids.value, token))
   yield* AccountFlags.requireDatabaseKey
   return yield* ChannelAccounts.use((accounts) => accounts.connect(input, account_ids.value, token))
@@ -68,6 +69,7 @@ export const replaceToken = Effect.fnUntraced(function*(
   if (channel === undefined) return yield* rejections.ChannelNotFound()
   const kept = Option.isSome(account_ids) ? account_ids : yield* knownIds(channel)
   if (Option.isNone(kept)) return yield* rejections.AccountUnknown()
+  if (Option.isSome(account_ids)) yield* AccountFlags.requireApp(account_ids.value)
   yield* AccountFlags.requireGood(candidate(channel, kept.value, token, id))
   yield* AccountFlags.requireDatabaseKey
   const holds = yield* ChannelHolds.use(({ list }) => list)

@@ -86,10 +86,13 @@ it.live("a channel is connected together with its account, or not at all", () =>
     const { acme, environment } = yield* Cluster.make({ servers: 1, environment: {}, provider: "cloud" })
     const setting = yield* decode(Setting, environment["CLOUD_ACCOUNTS"] ?? "")
     const [{ app_id, token }] = setting.channels
-    const args = (address: string) =>
+    const args = (address: string, app = app_id) =>
       ["channels", "connect", "--organization", acme.organization_id, "--json", "--type", "page_messaging"].concat(
-        ["--name", "Page", "--address", address, "--account", "1784", "--app", app_id, "--token-file", "-"]
+        ["--name", "Page", "--address", address, "--account", "1784", "--app", app, "--token-file", "-"]
       )
+    const unknown = yield* Processes.run(args("acme", "42"), environment, token)
+    assert.include(unknown.stderr, "CLOUD_ACCOUNTS has no app with the ID of --app. Nothing was changed.")
+    assert.strictEqual(unknown.code, 1)
     const bad = yield* Processes.run(args("acme"), environment, "swordfish")
     assert.include(bad.stderr, "The network rejected this account (provider_auth)")
     const good = yield* Processes.run(args("acme"), environment, `${token}\n`)
