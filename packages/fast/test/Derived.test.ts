@@ -96,3 +96,12 @@ describe("a codec", () => {
     }
   })
 })
+
+it.effect("an absent member of a union stays null or undefined", () =>
+  Effect.gen(function*() {
+    const { decode } = fast
+    const schema = Schema.Struct({ at: Schema.NullishOr(Schema.DateTimeUtcFromString) })
+    for (const own of [{ at: null }, { at: undefined }]) {
+      assert.deepStrictEqual<unknown>(yield* decode(schema)(own), own)
+    }
+  }))
