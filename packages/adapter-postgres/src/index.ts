@@ -2,13 +2,9 @@ import type { StoragePorts } from "@messaging-crm/core/Crm"
 import { Layer } from "effect"
 import type { SqlClient } from "effect/sql"
 import * as ApiKeys from "./accounts/ApiKeys.ts"
-import * as Members from "./accounts/Members.ts"
 import * as Organizations from "./accounts/Organizations.ts"
 import * as ChannelAccounts from "./catalog/ChannelAccounts.ts"
 import * as ChannelHolds from "./catalog/ChannelHolds.ts"
-import * as Channels from "./catalog/Channels.ts"
-import * as ContactFields from "./catalog/ContactFields.ts"
-import * as Tags from "./catalog/Tags.ts"
 import * as Contacts from "./contacts/Contacts.ts"
 import * as CallbackInbox from "./messaging/CallbackInbox.ts"
 import * as Conversations from "./messaging/Conversations.ts"
@@ -19,11 +15,11 @@ import * as PersonalData from "./messaging/PersonalData.ts"
 import * as Sends from "./messaging/Sends.ts"
 import * as Events from "./webhooks/Events.ts"
 import * as WebhookDeliveries from "./webhooks/WebhookDeliveries.ts"
-import * as WebhookReplays from "./webhooks/WebhookReplays.ts"
 import * as Webhooks from "./webhooks/Webhooks.ts"
 import * as Audit from "./work/Audit.ts"
 import * as BatchedCommit from "./work/BatchedCommit.ts"
 import * as Idempotency from "./work/Idempotency.ts"
+import * as Rows from "./work/Rows.ts"
 import * as SecretCanary from "./work/SecretCanary.ts"
 import * as StorageUse from "./work/StorageUse.ts"
 import * as WorkQueue from "./work/WorkQueue.ts"
@@ -35,25 +31,21 @@ export const layer: Layer.Layer<StoragePorts, never, SqlClient.SqlClient> = Laye
   CallbackInbox.layer,
   ChannelAccounts.layer,
   ChannelHolds.layer,
-  Channels.layer,
   BatchedCommit.layer,
-  ContactFields.layer,
   Contacts.layer,
   Conversations.layer,
   Events.layer,
   Idempotency.layer,
   Media.layer,
-  Members.layer,
   MessageRetention.layer,
   Messages.layer,
   Organizations.layer,
   PersonalData.layer,
+  Rows.layer,
   SecretCanary.layer,
   Sends.layer,
   StorageUse.layer,
-  Tags.layer,
   WebhookDeliveries.layer,
-  WebhookReplays.layer,
   Webhooks.layer,
   WorkQueue.layer
 )

@@ -6,7 +6,8 @@ import { Commit } from "@messaging-crm/core/Commit"
 import { ContactRows, Contacts, UpdateContact } from "@messaging-crm/core/Contacts"
 import { IdempotencyKey, IdempotencyStore } from "@messaging-crm/core/Idempotency"
 import { TagId } from "@messaging-crm/core/Ids"
-import { TagRows, TagStore } from "@messaging-crm/core/Tags"
+import { Rows } from "@messaging-crm/core/Rows"
+import { TagRows } from "@messaging-crm/core/Tags"
 import { Array, Context, Effect, Exit, Fiber, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { actor, conflictCount, loadContact, unbounded } from "./CommitScene.ts"
@@ -77,7 +78,7 @@ it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
       const outcome = yield* killed(writes)
       // Whether it was committed is unknown to the caller. The look-up of the key's record decides.
       assert.deepStrictEqual(outcome, Exit.succeed("Unconfirmed"))
-      assert.deepStrictEqual(yield* TagStore.use((store) => store.list(ours)), [])
+      assert.deepStrictEqual(yield* Rows.use((rows) => rows.list(TagRows, ours)), [])
       assert.deepInclude(yield* loadContact(ours, id), { city: null, version: 1 })
       assert.isTrue(Option.isNone(yield* IdempotencyStore.use((store) => store.find(ours, key))))
 
@@ -89,7 +90,7 @@ it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
       assert.deepInclude(yield* loadContact(ours, id), { city: null, version: 1 })
 
       assert.strictEqual(yield* writes, "committed")
-      assert.lengthOf(yield* TagStore.use((store) => store.list(ours)), 1)
+      assert.lengthOf(yield* Rows.use((rows) => rows.list(TagRows, ours)), 1)
       assert.deepInclude(yield* loadContact(ours, id), { city: "Bonn", version: 2 })
       assert.isTrue(Option.isSome(yield* IdempotencyStore.use((store) => store.find(ours, key))))
       // A commit whose response was lost is found by its key.

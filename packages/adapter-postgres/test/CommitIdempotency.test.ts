@@ -3,7 +3,8 @@ import { assert, it } from "@effect/vitest"
 import * as Fixtures from "@messaging-crm/conformance/Fixtures"
 import { AddNote, Contacts, UpdateContact } from "@messaging-crm/core/Contacts"
 import { type EncodedResponse, Idempotency, IdempotencyKey, type Respond } from "@messaging-crm/core/Idempotency"
-import { CreateTag, Tags, TagStore } from "@messaging-crm/core/Tags"
+import { Rows } from "@messaging-crm/core/Rows"
+import { CreateTag, TagRows, Tags } from "@messaging-crm/core/Tags"
 import { CreateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
 import { Array, Context, Effect, Exit, Fiber } from "effect"
 import { SqlClient } from "effect/sql"
@@ -52,7 +53,7 @@ it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
       // The second tag would have the name of the first: the requests are rejected, and leave no record.
       assert.isTrue((yield* requests("create the tag again", createTag)).every(Exit.isFailure))
       assert.strictEqual((yield* loadContact(ours, id)).version, 3)
-      assert.lengthOf(yield* TagStore.use((store) => store.list(ours)), 1)
+      assert.lengthOf(yield* Rows.use((rows) => rows.list(TagRows, ours)), 1)
     }))
 
   it.effect("executes a request with an idempotency key once although its connections are killed", () =>

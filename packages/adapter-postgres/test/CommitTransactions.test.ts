@@ -2,7 +2,8 @@
 import { assert, it } from "@effect/vitest"
 import * as Fixtures from "@messaging-crm/conformance/Fixtures"
 import { ContactRows, Contacts, UpdateContact } from "@messaging-crm/core/Contacts"
-import { TagStore } from "@messaging-crm/core/Tags"
+import { Rows } from "@messaging-crm/core/Rows"
+import { TagRows } from "@messaging-crm/core/Tags"
 import { Cause, Context, Effect, Exit } from "effect"
 import { SqlClient } from "effect/sql"
 import { actor, loadContact } from "./CommitScene.ts"
@@ -46,6 +47,6 @@ it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
       )
       assert.isTrue(Exit.hasDies(exit))
       assert.deepInclude(Exit.isFailure(exit) ? Cause.squash(exit.cause) : {}, { _tag: "Conflict" })
-      assert.deepStrictEqual(yield* TagStore.use((store) => store.list(ours)), [])
+      assert.deepStrictEqual(yield* Rows.use((rows) => rows.list(TagRows, ours)), [])
     }))
 })

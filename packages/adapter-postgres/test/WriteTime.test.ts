@@ -5,7 +5,8 @@ import type { Changes } from "@messaging-crm/core/Changes"
 import { Commit, Conflict } from "@messaging-crm/core/Commit"
 import { ContactFieldRows } from "@messaging-crm/core/ContactFields"
 import { ContactFieldId, type OrganizationId, TagId } from "@messaging-crm/core/Ids"
-import { TagRows, TagStore } from "@messaging-crm/core/Tags"
+import { Rows } from "@messaging-crm/core/Rows"
+import { TagRows } from "@messaging-crm/core/Tags"
 import { CurrentWriteTime, WriteTime } from "@messaging-crm/core/WriteTime"
 import { Effect, Exit, Fiber } from "effect"
 import { SqlClient } from "effect/sql"
@@ -63,7 +64,7 @@ it.layer(Processes.database, { excludeTestServices: true })("A commit whose time
         }))
       assert.strictEqual(yield* Fiber.join(fibers.live), "committed")
       for (const fiber of fibers.late) assert.deepStrictEqual(yield* Fiber.join(fiber), Exit.fail(new Conflict()))
-      const names = (yield* TagStore.use((store) => store.list(ours))).map(({ name }) => name)
+      const names = (yield* Rows.use((rows) => rows.list(TagRows, ours))).map(({ name }) => name)
       assert.include(names, "live")
       assert.notInclude(names, "late")
     }))

@@ -11,25 +11,21 @@ import * as Audit from "./Ports/Audit.ts"
 import * as CallbackInbox from "./Ports/CallbackInbox.ts"
 import * as ChannelAccounts from "./Ports/ChannelAccounts.ts"
 import * as ChannelHolds from "./Ports/ChannelHolds.ts"
-import * as Channels from "./Ports/Channels.ts"
 import * as Commit from "./Ports/Commit.ts"
-import * as ContactFields from "./Ports/ContactFields.ts"
 import * as Contacts from "./Ports/Contacts.ts"
 import * as Conversations from "./Ports/Conversations.ts"
 import * as Events from "./Ports/Events.ts"
 import * as Idempotency from "./Ports/Idempotency.ts"
 import * as Media from "./Ports/Media.ts"
-import * as Members from "./Ports/Members.ts"
 import * as MessageRetention from "./Ports/MessageRetention.ts"
 import * as Messages from "./Ports/Messages.ts"
 import * as Organizations from "./Ports/Organizations.ts"
 import * as PersonalData from "./Ports/PersonalData.ts"
+import * as Rows from "./Ports/Rows.ts"
 import * as SecretCanary from "./Ports/SecretCanary.ts"
 import * as Sends from "./Ports/Sends.ts"
 import * as StorageUse from "./Ports/StorageUse.ts"
-import * as Tags from "./Ports/Tags.ts"
 import * as WebhookDeliveries from "./Ports/WebhookDeliveries.ts"
-import * as WebhookReplays from "./Ports/WebhookReplays.ts"
 import * as Webhooks from "./Ports/Webhooks.ts"
 import * as WorkQueue from "./Ports/WorkQueue.ts"
 
@@ -43,25 +39,21 @@ const ports: { readonly [Port in StoragePorts as NameOf<Port["key"]>]: (it: It, 
   CallbackStore: CallbackInbox.portTests,
   ChannelAccountStore: ChannelAccounts.portTests,
   ChannelHoldStore: ChannelHolds.portTests,
-  ChannelStore: Channels.portTests,
   Commit: Commit.portTests,
-  ContactFieldStore: ContactFields.portTests,
   ContactStore: Contacts.portTests,
   ConversationStore: Conversations.portTests,
   EventStore: Events.portTests,
   IdempotencyStore: Idempotency.portTests,
   MediaStore: Media.portTests,
-  MemberStore: Members.portTests,
   MessageRetentionStore: MessageRetention.portTests,
   MessageStore: Messages.portTests,
   OrganizationStore: Organizations.portTests,
   PersonalDataStore: PersonalData.portTests,
+  Rows: Rows.portTests,
   SecretCanaryStore: SecretCanary.portTests,
   SendStore: Sends.portTests,
   StorageUseStore: StorageUse.portTests,
-  TagStore: Tags.portTests,
   WebhookDeliveryStore: WebhookDeliveries.portTests,
-  WebhookReplayStore: WebhookReplays.portTests,
   WebhookStore: Webhooks.portTests,
   WorkQueue: WorkQueue.portTests
 }

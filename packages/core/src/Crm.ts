@@ -1,12 +1,12 @@
 import { type Context, Layer } from "effect"
 import { ApiKeys, type ApiKeyStore } from "./accounts/ApiKeys.ts"
-import { Members, type MemberStore } from "./accounts/Members.ts"
+import { Members } from "./accounts/Members.ts"
 import { Organizations, type OrganizationStore } from "./accounts/Organizations.ts"
 import { ChannelAccounts, type ChannelAccountStore } from "./catalog/ChannelAccounts.ts"
 import { ChannelHolds, type ChannelHoldStore } from "./catalog/ChannelHolds.ts"
-import { Channels, type ChannelStore } from "./catalog/Channels.ts"
-import { ContactFields, type ContactFieldStore } from "./catalog/ContactFields.ts"
-import { Tags, type TagStore } from "./catalog/Tags.ts"
+import { Channels } from "./catalog/Channels.ts"
+import { ContactFields } from "./catalog/ContactFields.ts"
+import { Tags } from "./catalog/Tags.ts"
 import { ContactImports } from "./contacts/ContactImports.ts"
 import { Contacts, type ContactStore } from "./contacts/Contacts.ts"
 import { ContactUpserts } from "./contacts/ContactUpserts.ts"
@@ -28,7 +28,7 @@ import { Events, type EventStore } from "./webhooks/Events.ts"
 import { WebhookPosts } from "./webhooks/WebhookAttempt.ts"
 import { WebhookDeliveries, type WebhookDeliveryStore } from "./webhooks/WebhookDeliveries.ts"
 import { WebhookDispatch } from "./webhooks/WebhookDispatch.ts"
-import { WebhookReplays, type WebhookReplayStore } from "./webhooks/WebhookReplays.ts"
+import { WebhookReplays } from "./webhooks/WebhookReplays.ts"
 import { Webhooks, type WebhookStore } from "./webhooks/Webhooks.ts"
 import type { WebhookTransport } from "./webhooks/WebhookTransport.ts"
 import { Audit, type AuditStore } from "./work/Audit.ts"
@@ -36,6 +36,7 @@ import type { Commit } from "./work/Commit.ts"
 import { Decide } from "./work/Decide.ts"
 import { Idempotency, type IdempotencyStore } from "./work/Idempotency.ts"
 import { IdempotentParts } from "./work/IdempotentParts.ts"
+import type { Rows } from "./work/Rows.ts"
 import { SecretCanary, type SecretCanaryStore } from "./work/SecretCanary.ts"
 import { StorageUse, type StorageUseStore } from "./work/StorageUse.ts"
 import { type WorkQueue, WorkSignal } from "./work/WorkQueue.ts"
@@ -48,25 +49,21 @@ export type StoragePorts =
   | CallbackStore
   | ChannelAccountStore
   | ChannelHoldStore
-  | ChannelStore
   | Commit
-  | ContactFieldStore
   | ContactStore
   | ConversationStore
   | EventStore
   | IdempotencyStore
   | MediaStore
-  | MemberStore
   | MessageRetentionStore
   | MessageStore
   | OrganizationStore
   | PersonalDataStore
+  | Rows
   | SecretCanaryStore
   | SendStore
   | StorageUseStore
-  | TagStore
   | WebhookDeliveryStore
-  | WebhookReplayStore
   | WebhookStore
   | WorkQueue
 

@@ -15,12 +15,8 @@ interface Created {
 /** Returns the position of a row in the order of creation. */
 export const positionOf = ({ created_at: at, id }: Created): Position => ({ at, id })
 
-/** Orders rows by their positions, the oldest first. */
-export const oldestFirst = <Row>(position: (row: Row) => Position) => (a: Row, b: Row): number =>
-  compare(position(a), position(b))
-
 /** Compares two rows by age, the oldest first, then by id. */
-export const byAge = oldestFirst(positionOf)
+export const byAge = (a: Created, b: Created): number => compare(positionOf(a), positionOf(b))
 
 /** Returns the requested page of rows, from the newest to the oldest. Sorts no more rows than the page contains. */
 export const page = <Row>(

@@ -29,7 +29,8 @@ export const privateTable =
       columns: {},
       unique: null,
       activity: null,
-      owner: "organization_id"
+      owner: "organization_id",
+      reading: null
     })
 
 /** A row with the organization that owns it. */
@@ -52,12 +53,12 @@ export interface Tables {
 export const empty: Tables = { rows: HashMap.empty(), unique: HashMap.empty() }
 
 // Every row is an object of columns, whatever its static type.
-const columns = (row: object) => row as Readonly<Record<string, unknown>>
+export const columnsOf = (row: object) => row as Readonly<Record<string, unknown>>
 
 /** Returns the unique values of a row as one text; null if none of its values have to be unique. */
 const uniqueOf = ({ table: { name, unique } }: TableRef<never>, owner: OrganizationId, row: object): string | null => {
   if (unique === null) return null
-  const values = columns(row)
+  const values = columnsOf(row)
   if (unique.while_null !== undefined && values[unique.while_null] !== null) return null
   const within = unique.within === "organization" ? [owner] : []
   return [name, ...within, ...unique.columns.map((column) => values[column])].join("|")
@@ -65,7 +66,7 @@ const uniqueOf = ({ table: { name, unique } }: TableRef<never>, owner: Organizat
 
 /** Returns the key columns of a row as one text. */
 export const keyOf = ({ table }: TableRef<never>, row: object): string =>
-  Object.keys(table.key).map((column) => columns(row)[column]).join("|")
+  Object.keys(table.key).map((column) => columnsOf(row)[column]).join("|")
 
 const rowsByOwner = <Columns>({ rows }: Tables, { table }: TableRef<Columns>) =>
   // A table holds only rows that were inserted with its own type.

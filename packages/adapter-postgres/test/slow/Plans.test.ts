@@ -5,8 +5,8 @@ import * as Provider from "@messaging-crm/conformance/Provider"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { ApiKeyStore } from "@messaging-crm/core/ApiKeys"
 import { ChannelAccountStore } from "@messaging-crm/core/ChannelAccounts"
-import { ChannelHoldStore } from "@messaging-crm/core/ChannelHolds"
-import { ChannelStore } from "@messaging-crm/core/Channels"
+import { ChannelHoldRows, ChannelHoldStore } from "@messaging-crm/core/ChannelHolds"
+import { ChannelRows } from "@messaging-crm/core/Channels"
 import { ContactStore } from "@messaging-crm/core/Contacts"
 import { ConversationStore, everyConversation } from "@messaging-crm/core/Conversations"
 import * as Crm from "@messaging-crm/core/Crm"
@@ -15,15 +15,16 @@ import { Dispatch } from "@messaging-crm/core/Dispatch"
 import { AnyEventType, EventStore } from "@messaging-crm/core/Events"
 import { IdempotencyKey, IdempotencyStore } from "@messaging-crm/core/Idempotency"
 import { Ids, MemberId } from "@messaging-crm/core/Ids"
-import { MemberStore } from "@messaging-crm/core/Members"
+import { MemberRows } from "@messaging-crm/core/Members"
 import { MessageRetentionStore } from "@messaging-crm/core/MessageRetention"
 import { MessageStore } from "@messaging-crm/core/Messages"
+import { Rows } from "@messaging-crm/core/Rows"
 import { Secrets } from "@messaging-crm/core/Secrets"
 import { everySend, SendStore } from "@messaging-crm/core/Sends"
 import { StorageUse } from "@messaging-crm/core/StorageUse"
-import { TagStore } from "@messaging-crm/core/Tags"
+import { TagRows } from "@messaging-crm/core/Tags"
 import { WebhookDeliveryStore } from "@messaging-crm/core/WebhookDeliveries"
-import { WebhookReplayStore } from "@messaging-crm/core/WebhookReplays"
+import { WebhookReplayRows } from "@messaging-crm/core/WebhookReplays"
 import { WebhookStore } from "@messaging-crm/core/Webhooks"
 import { WorkKind, WorkQueue, WorkSignal } from "@messaging-crm/core/WorkQueue"
 import { DateTime, Effect, Layer } from "effect"
@@ -62,13 +63,18 @@ const digest = createHash("sha256").update("7").digest("hex")
 const lookups: Readonly<Record<string, Effect.Effect<unknown, unknown, Services>>> = {
   "a key": ApiKeyStore.use((store) => store.authenticate(digest, 120, now)),
   "an idempotency key": IdempotencyStore.use((store) => store.find(Crowd.large, IdempotencyKey.make("crowd-key-77"))),
-  "a member": MemberStore.use((store) => store.find(Crowd.large, MemberId.make(Crowd.id("member", 1)))),
-  "a channel": ChannelStore.use((store) => store.locate(channel)),
-  "the tags of a contact": TagStore.use((store) => store.findMany(Crowd.large, [tag(1).tag_id, tag(2).tag_id])),
+  "a member": Rows.use((rows) => rows.find(MemberRows, Crowd.large, MemberId.make(Crowd.id("member", 1)))),
+  "the members": Rows.use((rows) => rows.list(MemberRows, Crowd.large)),
+  "a channel": Rows.use((rows) => rows.locate(ChannelRows, channel)),
+  "the tags": Rows.use((rows) => rows.list(TagRows, Crowd.large)),
+  "the tags of a contact": Rows.use((rows) => rows.findMany(TagRows, Crowd.large, [tag(1).tag_id, tag(2).tag_id])),
   "a contact": ContactStore.use((store) => store.find(Crowd.large, contact)),
   "a contact to change": ContactStore.use((store) => store.load(Crowd.large, contact)),
   "the contact of a new identity": ContactStore.use((store) =>
     store.match(Crowd.large, "primary_phone", ["+4915561335771", "+551187654321"])
+  ),
+  "the contact of an email": ContactStore.use((store) =>
+    store.match(Crowd.large, "email_key", ["nobody@crowd.example", "gunbastein10058@crowd.example"])
   ),
   "the people of an import": ContactStore.use((store) =>
     store.knownPeople(Crowd.large, [
@@ -123,9 +129,9 @@ const absent: Readonly<Record<string, Effect.Effect<unknown, unknown, Services>>
       store.locateByBusinessAccount("account")
     ])
   ),
-  "the hold of a channel": ChannelHoldStore.use((store) => store.find(Crowd.large, channel)),
+  "the hold of a channel": Rows.use((rows) => rows.find(ChannelHoldRows, Crowd.large, channel)),
   "the paused channels": ChannelHoldStore.use((store) => store.countPaused),
-  "a replay": WebhookReplayStore.use((store) => store.find(Crowd.large, webhook))
+  "a replay": Rows.use((rows) => rows.find(WebhookReplayRows, Crowd.large, webhook))
 }
 
 const chores: Readonly<Record<string, Effect.Effect<unknown, unknown, Services>>> = {

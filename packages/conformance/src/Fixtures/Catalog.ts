@@ -1,7 +1,8 @@
 /** Tags and channels. */
 import { type Channel, ChannelRows, type ChannelType } from "@messaging-crm/core/Channels"
 import { ChannelId, type OrganizationId, TagId } from "@messaging-crm/core/Ids"
-import { type TagColumns, TagRows, TagStore } from "@messaging-crm/core/Tags"
+import { Rows } from "@messaging-crm/core/Rows"
+import { type TagColumns, TagRows } from "@messaging-crm/core/Tags"
 import { foldCase } from "@messaging-crm/core/Text"
 import { Effect, Struct } from "effect"
 import { mustCommit, noon, uuid } from "./Base.ts"
@@ -17,7 +18,7 @@ export const newTag = (name: string) =>
 
 /** Returns the names of the tags, in the order of the list. */
 export const tagNames = (organization_id: OrganizationId) =>
-  TagStore.use((store) => Effect.map(store.list(organization_id), (tags) => tags.map(({ name }) => name)))
+  Rows.use((rows) => Effect.map(rows.list(TagRows, organization_id), (tags) => tags.map(({ name }) => name)))
 
 /** Creates a tag. */
 export const tag = Effect.fnUntraced(function*(organization_id: OrganizationId, name: string) {

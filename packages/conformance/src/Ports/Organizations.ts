@@ -3,8 +3,9 @@ import { assert } from "@effect/vitest"
 import { type AuditFilters, AuditStore } from "@messaging-crm/core/Audit"
 import { Country } from "@messaging-crm/core/Countries"
 import { MemberId, OrganizationId } from "@messaging-crm/core/Ids"
-import { type Member, MemberStore, toColumns } from "@messaging-crm/core/Members"
+import { type Member, MemberRows, toColumns, toMember } from "@messaging-crm/core/Members"
 import { type Organization, OrganizationStore } from "@messaging-crm/core/Organizations"
+import { Rows } from "@messaging-crm/core/Rows"
 import { DateTime, Effect, Exit, Option } from "effect"
 import { hardText, literal, moment, orNull } from "../Arbitraries.ts"
 import { type It, newAuditRecord, noon, type Options, uuid } from "../Fixtures.ts"
@@ -17,7 +18,7 @@ const reads = (it: It, { runs }: Options) => {
   }, ({ country, created_at, name }) =>
     Effect.gen(function*() {
       const store = yield* OrganizationStore
-      const members = yield* MemberStore
+      const rows = yield* Rows
       const organization: Organization = {
         id: OrganizationId.make(yield* uuid),
         name,
@@ -28,7 +29,7 @@ const reads = (it: It, { runs }: Options) => {
       const owner: Member = { id, name, email: "ada@acme.example", role: "owner", created_at }
       yield* store.insert(organization, toColumns(owner), yield* newAuditRecord(organization.id))
       assert.deepStrictEqual(yield* store.find(organization.id), Option.some({ ...organization, version: 1 }))
-      assert.deepStrictEqual(yield* members.list(organization.id), [owner])
+      assert.deepStrictEqual((yield* rows.list(MemberRows, organization.id)).map(toMember), [owner])
       assert.deepStrictEqual(yield* store.find(OrganizationId.make(yield* uuid)), Option.none())
     }), { arbitrary: { runs } })
 
@@ -58,7 +59,7 @@ const takenIds = (it: It) => {
   it.effect("stores no second owner, name or audit record for an organization whose id is taken", () =>
     Effect.gen(function*() {
       const store = yield* OrganizationStore
-      const members = yield* MemberStore
+      const rows = yield* Rows
       const organization: Organization = {
         id: OrganizationId.make(yield* uuid),
         name: "Acme",
@@ -78,7 +79,7 @@ const takenIds = (it: It) => {
       const second = { ...organization, name: "Brick" }
       assert.isTrue(Exit.hasDies(yield* Effect.exit(store.insert(second, toColumns(other), again))))
       assert.deepStrictEqual(yield* store.find(organization.id), Option.some({ ...organization, version: 1 }))
-      assert.deepStrictEqual(yield* members.list(organization.id), [owner])
+      assert.deepStrictEqual((yield* rows.list(MemberRows, organization.id)).map(toMember), [owner])
       const every: AuditFilters = { resource_id: null, key_id: null, member_id: null, before: null }
       const records = yield* AuditStore.use((audit) => audit.list(organization.id, every, 9))
       assert.deepStrictEqual(records, [record])

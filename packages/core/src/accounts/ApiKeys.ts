@@ -13,6 +13,7 @@ import type { Timestamp } from "../kernel/Timestamps.ts"
 import { traced } from "../kernel/Traces.ts"
 import * as Changes from "../work/Changes.ts"
 import { type ConcurrentChanges, Decide, type DecisionContext } from "../work/Decide.ts"
+import { Rows } from "../work/Rows.ts"
 import {
   type ApiKey,
   type ApiKeyRow,
@@ -24,7 +25,7 @@ import {
   window_seconds
 } from "./ApiKey.ts"
 import { checksum } from "./KeyChecksum.ts"
-import { mayHoldKeys, MemberNotFound, type MemberRow, MemberRows, MemberStore, unlessLeft } from "./Members.ts"
+import { mayHoldKeys, MemberNotFound, type MemberRow, MemberRows, unlessLeft } from "./Members.ts"
 
 // ---------------------------------------------------------------- data
 
@@ -159,7 +160,7 @@ export class ApiKeys extends Context.Service<ApiKeys, {
     Effect.gen(function*() {
       const { runAudited } = yield* Decide
       const limit = yield* RequestsPerMinute
-      const members = yield* MemberStore
+      const rows = yield* Rows
       const secrets = yield* Secrets
       const store = yield* ApiKeyStore
 
@@ -187,7 +188,7 @@ export class ApiKeys extends Context.Service<ApiKeys, {
         const key = `svc_live_${random}${checksum(random)}`
         const digest = yield* digestOf(key)
         const api_key = yield* runAudited("api_keys.create", {
-          load: members.find(organization_id, input.created_by),
+          load: rows.find(MemberRows, organization_id, input.created_by),
           decide: (member, context) => create(member, input, digest, context)
         })
         return { api_key, key: Redacted.make(key) }

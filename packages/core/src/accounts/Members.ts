@@ -3,7 +3,7 @@
  *
  * An API key acts for a member, a contact has one as its owner, and a conversation can be assigned to one.
  */
-import { Context, Effect, Layer, Option, Result, Schema, Struct } from "effect"
+import { Array, Context, Effect, Layer, Option, Result, Schema } from "effect"
 import { CurrentActor } from "../kernel/Actor.ts"
 import { emailLine, isEmail } from "../kernel/Emails.ts"
 import { MemberId, type OrganizationId } from "../kernel/Ids.ts"
@@ -15,6 +15,7 @@ import { trimmedText } from "../kernel/TextSchemas.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
 import { type ConcurrentChanges, Decide, type DecisionContext } from "../work/Decide.ts"
+import { declareRows, pickFields, type Row, Rows } from "../work/Rows.ts"
 import { type ApiKeyRow, ApiKeyRows, ApiKeyStore } from "./ApiKey.ts"
 
 // ---------------------------------------------------------------- data
@@ -34,19 +35,20 @@ export const Member = Schema.Struct({
 })
 export interface Member extends Schema.Schema.Type<typeof Member> {}
 
-/** A member as it is stored. A member who has left stays in storage, because contacts, messages and keys refer to them. */
-export interface MemberRow extends Member {
-  readonly left_at: Timestamp | null
-  readonly version: Changes.Version
-}
+/**
+ * The columns of a member. `email_key`, the case-folded address, is unique among the members who have not left. A member
+ * who has left stays in storage, because contacts, messages and keys refer to them.
+ */
+export const MemberColumns = Schema.Struct({
+  ...Member.fields,
+  email_key: Schema.String,
+  left_at: Schema.NullOr(Timestamp)
+})
+export interface MemberColumns extends Schema.Schema.Type<typeof MemberColumns> {}
 
-/** The columns of a member. `email_key`, the case-folded address, is unique among the members who have not left. */
-export interface MemberColumns extends Member {
-  readonly email_key: string
-  readonly left_at: Timestamp | null
-}
+export type MemberRow = Row<MemberColumns>
 
-export const MemberRows = Changes.declareTable<MemberColumns>()({
+export const MemberRows = declareRows(MemberColumns)({
   name: "members",
   key: { id: "uuid" },
   columns: {
@@ -58,7 +60,8 @@ export const MemberRows = Changes.declareTable<MemberColumns>()({
     left_at: "timestamptz"
   },
   unique: { columns: ["email_key"], within: "organization", while_null: "left_at" },
-  activity: null
+  activity: null,
+  list: { order: ["created_at", "id"], while_null: "left_at" }
 })
 
 export const AddMember = Schema.Struct({
@@ -83,7 +86,7 @@ export class LastOwner extends Schema.TaggedError<LastOwner>()("LastOwner", {}) 
 // ----------------------------------------------------------- decisions
 
 /** Returns the member as callers see it. */
-export const toMember = (row: MemberRow): Member => Struct.omit(row, ["left_at", "version"])
+export const toMember = pickFields(Member)
 
 /** Returns the member, unless they have left. */
 export const unlessLeft = (found: Option.Option<MemberRow>): Option.Option<MemberRow> =>
@@ -144,22 +147,6 @@ export const change = resultFunction(
   }
 )
 
-// ---------------------------------------------------------------- port
-
-/**
- * Port: where members are read.
- *
- * **Contract** (checked by `conformance/Ports/Members.ts`)
- *
- * - `find` returns a member of the organization, including one who has left, because
- *   other rows still refer to them.
- * - `list` returns the members who have not left, oldest first, then by id.
- */
-export class MemberStore extends Context.Service<MemberStore, {
-  readonly find: (organization_id: OrganizationId, id: MemberId) => Effect.Effect<Option.Option<MemberRow>>
-  readonly list: (organization_id: OrganizationId) => Effect.Effect<ReadonlyArray<Member>>
-}>()("@messaging-crm/core/Members/MemberStore") {}
-
 // ---------------------------------------------------------- operations
 
 /** Operations on the current actor's members. */
@@ -179,17 +166,17 @@ export class Members extends Context.Service<Members, {
     Effect.gen(function*() {
       const { runAudited } = yield* Decide
       const keys = yield* ApiKeyStore
-      const store = yield* MemberStore
+      const rows = yield* Rows
 
       const list = operation("members.list")(function*() {
         const { organization_id } = yield* CurrentActor
-        return yield* store.list(organization_id)
+        return (yield* rows.list(MemberRows, organization_id)).map(toMember)
       })()
 
       const addMember = operation("members.add")(function*(input: AddMember) {
         const { organization_id } = yield* CurrentActor
         return yield* runAudited("members.add", {
-          load: store.list(organization_id),
+          load: rows.list(MemberRows, organization_id),
           decide: (others, context) => add(others, input, context)
         })
       })
@@ -199,11 +186,11 @@ export class Members extends Context.Service<Members, {
        * commit fail. If the member is an owner, also loads another owner.
        */
       const loadForChange = Effect.fnUntraced(function*(organization_id: OrganizationId, id: MemberId) {
-        const found = yield* store.find(organization_id, id)
+        const found = yield* rows.find(MemberRows, organization_id, id)
         const loaded: LoadedForChange = { found, keys: yield* keys.heldBy(organization_id, id), other: Option.none() }
         if (!Option.exists(found, isOwner)) return loaded
-        const other = (yield* store.list(organization_id)).find((member) => member.role === "owner" && member.id !== id)
-        return other === undefined ? loaded : { ...loaded, other: yield* store.find(organization_id, other.id) }
+        const others = yield* rows.list(MemberRows, organization_id)
+        return { ...loaded, other: Array.findFirst(others, (member) => isOwner(member) && member.id !== id) }
       })
 
       const setRole = operation("members.set_role")(function*(id: MemberId, role: Role) {

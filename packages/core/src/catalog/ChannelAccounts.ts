@@ -13,6 +13,7 @@ import { resealAll, type SealedSecrets } from "../kernel/Resealing.ts"
 import { makeOpenOnce, Secrets, SecretUnreadable } from "../kernel/Secrets.ts"
 import * as Changes from "../work/Changes.ts"
 import { type ConcurrentChanges, Decide, type DecisionContext } from "../work/Decide.ts"
+import { Rows } from "../work/Rows.ts"
 import {
   type AccountIds,
   AccountTaken,
@@ -31,7 +32,7 @@ import {
   type BusinessAccountMismatch,
   type Channel,
   type ChannelAddressTaken,
-  ChannelStore,
+  ChannelRows,
   type ChannelType,
   connect,
   type ConnectChannel
@@ -141,7 +142,7 @@ const makeSeal = Effect.map(
 )
 
 const makeConnect = Effect.gen(function*() {
-  const channels = yield* ChannelStore
+  const rows = yield* Rows
   const { runAudited } = yield* Decide
   const ids = yield* Ids
   const seal = yield* makeSeal
@@ -154,7 +155,7 @@ const makeConnect = Effect.gen(function*() {
       const sealed_token = yield* seal(organization_id, id, token)
       return yield* runAudited("channels.connect", {
         load: Effect.all({
-          others: channels.list(organization_id),
+          others: rows.list(ChannelRows, organization_id),
           taker: store.locateByAccount(input.type, account_ids.account_id)
         }, concurrently),
         decide: (loaded, context) => connectAccount(loaded, id, input, { account_ids, sealed_token }, context)
@@ -164,7 +165,7 @@ const makeConnect = Effect.gen(function*() {
 })
 
 const makeSetToken = Effect.gen(function*() {
-  const channels = yield* ChannelStore
+  const rows = yield* Rows
   const { runAudited } = yield* Decide
   const seal = yield* makeSeal
   const store = yield* ChannelAccountStore
@@ -175,7 +176,7 @@ const makeSetToken = Effect.gen(function*() {
     account_ids: Option.Option<AccountIds>
   ) {
     const found = yield* Effect.all({
-      channel: channels.find(organization_id, channel_id),
+      channel: rows.find(ChannelRows, organization_id, channel_id),
       account: store.find(organization_id, channel_id)
     }, concurrently)
     const taker = Option.isSome(found.channel) && Option.isSome(account_ids)

@@ -14,12 +14,13 @@
 import { Context, DateTime, Duration, Effect, Layer, Metric, Option, Result, Schema } from "effect"
 import { CurrentActor } from "../kernel/Actor.ts"
 import { FailureReason } from "../kernel/FailureReason.ts"
-import { ChannelId, type OrganizationId } from "../kernel/Ids.ts"
+import { ChannelId } from "../kernel/Ids.ts"
 import { channels_paused } from "../kernel/Metrics.ts"
 import { operation } from "../kernel/Operations.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
 import { type ConcurrentChanges, Decide } from "../work/Decide.ts"
+import { declareRows, pickFields, type Row, Rows } from "../work/Rows.ts"
 
 // ---------------------------------------------------------------- data
 
@@ -35,11 +36,9 @@ export const ChannelHold = Schema.Struct({
 })
 export interface ChannelHold extends Schema.Schema.Type<typeof ChannelHold> {}
 
-export interface ChannelHoldRow extends ChannelHold {
-  readonly version: Changes.Version
-}
+export type ChannelHoldRow = Row<ChannelHold>
 
-export const ChannelHoldRows = Changes.declareTable<ChannelHold>()({
+export const ChannelHoldRows = declareRows(ChannelHold)({
   name: "channel_holds",
   key: { channel_id: "uuid" },
   columns: {
@@ -49,10 +48,13 @@ export const ChannelHoldRows = Changes.declareTable<ChannelHold>()({
     level: "smallint"
   },
   unique: null,
-  activity: null
+  activity: null,
+  list: { order: ["held_at", "channel_id"] }
 })
 
 // ----------------------------------------------------------- decisions
+
+const toHold = pickFields(ChannelHold)
 
 /** A throttle for which the network names no time lasts 1, 2, 4, then 8 seconds. */
 const throttle_seconds_max = 8
@@ -146,20 +148,13 @@ export const throttle = (
 // ---------------------------------------------------------------- port
 
 /**
- * Port: where holds are read.
+ * Port: counts holds.
  *
  * **Contract** (checked by `conformance/Ports/ChannelHolds.ts`)
  *
- * - `find` returns what was committed last, and none for another organization's channel.
- * - `list` returns the organization's holds, the earliest first, then by channel.
  * - `countPaused` counts the pauses of all organizations by their reason.
  */
 export class ChannelHoldStore extends Context.Service<ChannelHoldStore, {
-  readonly find: (
-    organization_id: OrganizationId,
-    channel_id: ChannelId
-  ) => Effect.Effect<Option.Option<ChannelHoldRow>>
-  readonly list: (organization_id: OrganizationId) => Effect.Effect<ReadonlyArray<ChannelHold>>
   readonly countPaused: Effect.Effect<ReadonlyArray<{ readonly reason: FailureReason; readonly count: number }>>
 }>()("@messaging-crm/core/ChannelHolds/ChannelHoldStore") {}
 
@@ -180,11 +175,12 @@ export class ChannelHolds extends Context.Service<ChannelHolds, {
     ChannelHolds,
     Effect.gen(function*() {
       const { runAudited } = yield* Decide
+      const rows = yield* Rows
       const store = yield* ChannelHoldStore
 
       const list = operation("channel_holds.list")(function*() {
         const { organization_id } = yield* CurrentActor
-        const found = yield* store.list(organization_id)
+        const found = (yield* rows.list(ChannelHoldRows, organization_id)).map(toHold)
         const now = yield* DateTime.now
         return found.filter((hold) => Option.isSome(active(Option.some(hold), now)))
       })()
@@ -192,7 +188,7 @@ export class ChannelHolds extends Context.Service<ChannelHolds, {
       const resume = operation("channels.resume")(function*(channel_id: ChannelId) {
         const { organization_id } = yield* CurrentActor
         const { isResumed } = yield* runAudited("channels.resume", {
-          load: store.find(organization_id, channel_id),
+          load: rows.find(ChannelHoldRows, organization_id, channel_id),
           decide: (found) =>
             Result.succeed({
               result: { id: channel_id, isResumed: Option.exists(found, isPause) },

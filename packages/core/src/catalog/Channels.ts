@@ -1,15 +1,16 @@
 /**
  * Channels: the phone numbers, accounts and pages that contacts write to (contract §9.1).
  */
-import { Context, Effect, Layer, type Option, Result, Schema } from "effect"
+import { Context, Effect, Layer, Result, Schema } from "effect"
 import { CurrentActor } from "../kernel/Actor.ts"
-import { ChannelId, type OrganizationId } from "../kernel/Ids.ts"
+import { ChannelId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { operation } from "../kernel/Operations.ts"
 import { line, trimmedText } from "../kernel/TextSchemas.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
-import * as Changes from "../work/Changes.ts"
+import type * as Changes from "../work/Changes.ts"
 import { type ConcurrentChanges, Decide, type DecisionContext } from "../work/Decide.ts"
+import { declareRows, pickFields, Rows } from "../work/Rows.ts"
 
 // ---------------------------------------------------------------- data
 
@@ -44,7 +45,7 @@ export const ConnectChannel = Schema.Struct({
 }).pipe(Schema.brand("ConnectChannel"))
 export interface ConnectChannel extends Schema.Schema.Type<typeof ConnectChannel> {}
 
-export const ChannelRows = Changes.declareTable<Channel>()({
+export const ChannelRows = declareRows(Channel)({
   name: "channels",
   key: { id: "uuid" },
   columns: {
@@ -55,8 +56,11 @@ export const ChannelRows = Changes.declareTable<Channel>()({
     connected_at: "timestamptz"
   },
   unique: { columns: ["type", "address"], within: "organization" },
-  activity: null
+  activity: null,
+  list: { order: ["connected_at", "id"] }
 })
+
+const toChannel = pickFields(Channel)
 
 // -------------------------------------------------------------- errors
 
@@ -90,25 +94,6 @@ export const connect = (
   return Result.succeed({ result: channel, changes: ChannelRows.insert(channel) })
 }
 
-// ---------------------------------------------------------------- port
-
-/**
- * Port: where channels are read.
- *
- * **Contract** (checked by `conformance/Ports/Channels.ts`)
- *
- * - `list` returns the organization's channels, oldest first, then by id.
- * - `find` returns none for another organization's channel.
- * - `locate` returns a channel with its organization. A provider's callback carries the channel's ID only.
- */
-export class ChannelStore extends Context.Service<ChannelStore, {
-  readonly list: (organization_id: OrganizationId) => Effect.Effect<ReadonlyArray<Channel>>
-  readonly find: (organization_id: OrganizationId, id: ChannelId) => Effect.Effect<Option.Option<Channel>>
-  readonly locate: (
-    id: ChannelId
-  ) => Effect.Effect<Option.Option<{ readonly organization_id: OrganizationId; readonly channel: Channel }>>
-}>()("@messaging-crm/core/Channels/ChannelStore") {}
-
 // ---------------------------------------------------------- operations
 
 /** Operations on the current actor's channels. */
@@ -122,17 +107,17 @@ export class Channels extends Context.Service<Channels, {
     Channels,
     Effect.gen(function*() {
       const { runAudited } = yield* Decide
-      const store = yield* ChannelStore
+      const rows = yield* Rows
 
       const list = operation("channels.list")(function*() {
         const { organization_id } = yield* CurrentActor
-        return yield* store.list(organization_id)
+        return (yield* rows.list(ChannelRows, organization_id)).map(toChannel)
       })()
 
       const connectChannel = operation("channels.connect")(function*(input: ConnectChannel) {
         const { organization_id } = yield* CurrentActor
         return yield* runAudited("channels.connect", {
-          load: store.list(organization_id),
+          load: rows.list(ChannelRows, organization_id),
           decide: (others, context) => connect(others, ChannelId.make(context.uuid()), input, context)
         })
       })

@@ -4,7 +4,7 @@
 import { Context, Effect, Layer, Option, Result, Schema } from "effect"
 import { type OrganizationRow, OrganizationRows, OrganizationStore } from "../accounts/Organizations.ts"
 import { CurrentActor } from "../kernel/Actor.ts"
-import { ContactFieldId, type OrganizationId } from "../kernel/Ids.ts"
+import { ContactFieldId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { operation } from "../kernel/Operations.ts"
 import { isWebUrl } from "../kernel/Text.ts"
@@ -12,6 +12,7 @@ import { trimmedText } from "../kernel/TextSchemas.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
 import { type ConcurrentChanges, Decide, type DecisionContext } from "../work/Decide.ts"
+import { declareRows, pickFields, Rows } from "../work/Rows.ts"
 
 // ---------------------------------------------------------------- data
 
@@ -43,7 +44,7 @@ export const CreateContactField = Schema.Struct({
 }).pipe(Schema.brand("CreateContactField"))
 export interface CreateContactField extends Schema.Schema.Type<typeof CreateContactField> {}
 
-export const ContactFieldRows = Changes.declareTable<ContactField>()({
+export const ContactFieldRows = declareRows(ContactField)({
   name: "contact_fields",
   key: { id: "uuid" },
   columns: {
@@ -54,8 +55,11 @@ export const ContactFieldRows = Changes.declareTable<ContactField>()({
     created_at: "timestamptz"
   },
   unique: { columns: ["key"], within: "organization" },
-  activity: null
+  activity: null,
+  list: { order: ["created_at", "id"] }
 })
+
+export const toContactField = pickFields(ContactField)
 
 // -------------------------------------------------------------- errors
 
@@ -129,19 +133,6 @@ const create = (
   })
 }
 
-// ---------------------------------------------------------------- port
-
-/**
- * Port: where contact fields are read.
- *
- * **Contract** (checked by `conformance/Ports/ContactFields.ts`)
- *
- * - `list` returns the organization's fields, oldest first, then by id.
- */
-export class ContactFieldStore extends Context.Service<ContactFieldStore, {
-  readonly list: (organization_id: OrganizationId) => Effect.Effect<ReadonlyArray<ContactField>>
-}>()("@messaging-crm/core/ContactFields/ContactFieldStore") {}
-
 // ---------------------------------------------------------- operations
 
 /** Operations on the current actor's contact fields. */
@@ -160,11 +151,11 @@ export class ContactFields extends Context.Service<ContactFields, {
     Effect.gen(function*() {
       const { runAudited } = yield* Decide
       const organizations = yield* OrganizationStore
-      const store = yield* ContactFieldStore
+      const rows = yield* Rows
 
       const list = operation("contact_fields.list")(function*() {
         const { organization_id } = yield* CurrentActor
-        return yield* store.list(organization_id)
+        return (yield* rows.list(ContactFieldRows, organization_id)).map(toContactField)
       })()
 
       const createContactField = operation("contact_fields.create")(function*(input: CreateContactField) {
@@ -173,7 +164,7 @@ export class ContactFields extends Context.Service<ContactFields, {
           // Loads the organization first: its version must not be newer than the count that it protects.
           load: Effect.all({
             organization: organizations.find(organization_id),
-            fields: store.list(organization_id)
+            fields: rows.list(ContactFieldRows, organization_id)
           }),
           decide: (loaded, context) => create(loaded, input, context)
         })

@@ -2,12 +2,12 @@
  * Tags: colored labels for contacts (contract §9.3).
  *
  * This file shows the order of every resource file: data, errors, decisions,
- * the storage port, operations.
+ * operations. A resource that needs queries of its own also has a port.
  */
 import { Context, Effect, Layer, Option, Result, Schema } from "effect"
 import { type OrganizationRow, OrganizationRows, OrganizationStore } from "../accounts/Organizations.ts"
 import { CurrentActor } from "../kernel/Actor.ts"
-import { type OrganizationId, TagId } from "../kernel/Ids.ts"
+import { TagId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { operation } from "../kernel/Operations.ts"
 import { foldCase } from "../kernel/Text.ts"
@@ -15,6 +15,7 @@ import { trimmedText } from "../kernel/TextSchemas.ts"
 import * as Changes from "../work/Changes.ts"
 import { Decide, type DecisionContext, type Write } from "../work/Decide.ts"
 import type { Respond } from "../work/RecordedResponses.ts"
+import { declareRows, pickFields, Rows } from "../work/Rows.ts"
 
 // ---------------------------------------------------------------- data
 
@@ -51,11 +52,10 @@ export const CreateTag = Schema.Struct({
 export interface CreateTag extends Schema.Schema.Type<typeof CreateTag> {}
 
 /** The columns of a tag. `name_key`, the case-folded name, is unique in the organization. */
-export interface TagColumns extends Tag {
-  readonly name_key: string
-}
+export const TagColumns = Schema.Struct({ ...Tag.fields, name_key: Schema.String })
+export interface TagColumns extends Schema.Schema.Type<typeof TagColumns> {}
 
-export const TagRows = Changes.declareTable<TagColumns>()({
+export const TagRows = declareRows(TagColumns)({
   name: "tags",
   key: { id: "uuid" },
   columns: {
@@ -64,8 +64,11 @@ export const TagRows = Changes.declareTable<TagColumns>()({
     color: "text"
   },
   unique: { columns: ["name_key"], within: "organization" },
-  activity: null
+  activity: null,
+  list: { order: ["name_key"] }
 })
+
+export const toTag = pickFields(Tag)
 
 // -------------------------------------------------------------- errors
 
@@ -101,22 +104,6 @@ export const create = (
   })
 }
 
-// ---------------------------------------------------------------- port
-
-/**
- * Port: where tags are read.
- *
- * **Contract** (checked by `conformance/Ports/Tags.ts`)
- *
- * - `findMany` returns those of the given tags that the organization has, ordered by `name_key`.
- * - `list` returns the organization's tags ordered by `name_key`, by code point.
- * - No method ever reads another organization's rows.
- */
-export class TagStore extends Context.Service<TagStore, {
-  readonly findMany: (organization_id: OrganizationId, ids: ReadonlyArray<TagId>) => Effect.Effect<ReadonlyArray<Tag>>
-  readonly list: (organization_id: OrganizationId) => Effect.Effect<ReadonlyArray<Tag>>
-}>()("@messaging-crm/core/Tags/TagStore") {}
-
 // ---------------------------------------------------------- operations
 
 /** Operations on the current actor's tags. */
@@ -131,7 +118,7 @@ export class Tags extends Context.Service<Tags, {
     Effect.gen(function*() {
       const { runAudited } = yield* Decide
       const organizations = yield* OrganizationStore
-      const store = yield* TagStore
+      const rows = yield* Rows
 
       const createTag = operation("tags.create")(function*<Out>(input: CreateTag, respond?: Respond<Tag, Out>) {
         const { organization_id } = yield* CurrentActor
@@ -139,7 +126,7 @@ export class Tags extends Context.Service<Tags, {
           // Loads the organization first: its version must not be newer than the count that it protects.
           load: Effect.all({
             organization: organizations.find(organization_id),
-            tags: store.list(organization_id)
+            tags: rows.list(TagRows, organization_id)
           }),
           decide: (loaded, context) => create(loaded, input, context)
         }, respond)
@@ -147,7 +134,7 @@ export class Tags extends Context.Service<Tags, {
 
       const list = operation("tags.list")(function*() {
         const { organization_id } = yield* CurrentActor
-        return yield* store.list(organization_id)
+        return (yield* rows.list(TagRows, organization_id)).map(toTag)
       })()
 
       return Tags.of({ create: createTag, list })

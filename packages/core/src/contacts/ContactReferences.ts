@@ -2,15 +2,16 @@
  * The references of a contact to be written: its owner, contact fields and tags. They are loaded together for any
  * number of contacts, then resolved for each.
  */
-import { Effect, Option, Result, Schema } from "effect"
-import { type MemberRow, MemberStore } from "../accounts/Members.ts"
-import { accepts, type ContactField, ContactFieldStore } from "../catalog/ContactFields.ts"
-import { type Tag, TagStore } from "../catalog/Tags.ts"
+import { Effect, Result, Schema } from "effect"
+import { type MemberRow, MemberRows } from "../accounts/Members.ts"
+import { accepts, type ContactField, ContactFieldRows } from "../catalog/ContactFields.ts"
+import { type Tag, TagRows, toTag } from "../catalog/Tags.ts"
 import { CurrentActor } from "../kernel/Actor.ts"
 import { concurrently } from "../kernel/Concurrency.ts"
 import type { MemberId, TagId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { byCodePoint, foldCase } from "../kernel/Text.ts"
+import { Rows } from "../work/Rows.ts"
 import type { Contact } from "./Contact.ts"
 import type { TagChanges, WritableContact } from "./ContactInput.ts"
 
@@ -99,13 +100,11 @@ export const withinTagLimit = (tags: ReadonlyArray<Tag>): Result.Result<Readonly
     : Result.succeed(tags)
 
 /**
- * Makes the function that loads the references of contacts: one query for each
- * owner and at most one for fields and for tags, for any number of contacts.
+ * Makes the function that loads the references of contacts: at most one query for
+ * owners, one for fields, and one for tags, for any number of contacts.
  */
 export const makeLoadReferences = Effect.gen(function*() {
-  const fieldStore = yield* ContactFieldStore
-  const members = yield* MemberStore
-  const tagStore = yield* TagStore
+  const rows = yield* Rows
 
   return Effect.fnUntraced(function*(contacts: ReadonlyArray<Referring>) {
     const { organization_id } = yield* CurrentActor
@@ -117,16 +116,14 @@ export const makeLoadReferences = Effect.gen(function*() {
     // A single read needs no fiber.
     const reads = [owner_ids.length > 0, hasValues, tag_ids.length > 0].filter((isNeeded) => isNeeded).length
     const { fields, owners, tags } = yield* Effect.all({
-      owners: Effect.forEach(owner_ids, (id) => members.find(organization_id, id), concurrently),
-      fields: hasValues ? fieldStore.list(organization_id) : Effect.succeed([]),
-      tags: tag_ids.length > 0 ? tagStore.findMany(organization_id, tag_ids) : Effect.succeed([])
+      owners: owner_ids.length > 0 ? rows.findMany(MemberRows, organization_id, owner_ids) : Effect.succeed([]),
+      fields: hasValues ? rows.list(ContactFieldRows, organization_id) : Effect.succeed([]),
+      tags: tag_ids.length > 0 ? rows.findMany(TagRows, organization_id, tag_ids) : Effect.succeed([])
     }, reads > 1 ? concurrently : {})
     const references: References = {
-      owners: new Map(
-        owners.flatMap(Option.toArray).flatMap((row) => row.left_at === null ? [[row.id, row]] : [])
-      ),
+      owners: new Map(owners.filter(({ left_at }) => left_at === null).map((row) => [row.id, row])),
       fields: new Map(fields.map((field) => [field.id, field])),
-      tags
+      tags: tags.map(toTag)
     }
     return references
   })

@@ -2,7 +2,7 @@
  * Conversations: the thread between one contact and the organization on one channel (contract §10).
  */
 import { Context, DateTime, Effect, Layer, Option, Result, Schema } from "effect"
-import { type MemberRow, MemberRows, MemberStore, unlessLeft } from "../accounts/Members.ts"
+import { type MemberRow, MemberRows, unlessLeft } from "../accounts/Members.ts"
 import type { Channel } from "../catalog/Channels.ts"
 import { ContactRows, ContactStore, type LoadedContact, raiseUpdated, ReferenceUnknown } from "../contacts/Contacts.ts"
 import { CurrentActor } from "../kernel/Actor.ts"
@@ -22,6 +22,7 @@ import * as Events from "../webhooks/Events.ts"
 import * as Changes from "../work/Changes.ts"
 import { Decide, type DecisionContext, type Write } from "../work/Decide.ts"
 import type { Respond } from "../work/RecordedResponses.ts"
+import { Rows } from "../work/Rows.ts"
 import {
   type AssignConversation,
   type CloseConversation,
@@ -158,7 +159,7 @@ export class ConversationStore extends Context.Service<ConversationStore, {
 /** Makes the function that loads a conversation, the member that it is assigned to, and the contact whose owner follows. */
 const makeLoadAssignment = Effect.gen(function*() {
   const contacts = yield* ContactStore
-  const members = yield* MemberStore
+  const rows = yield* Rows
   const store = yield* ConversationStore
 
   return Effect.fnUntraced(function*(
@@ -168,7 +169,7 @@ const makeLoadAssignment = Effect.gen(function*() {
   ) {
     const [conversation, member] = yield* zipConcurrently(
       store.find(organization_id, id),
-      assigned_user_id === null ? Effect.succeedNone : members.find(organization_id, assigned_user_id)
+      assigned_user_id === null ? Effect.succeedNone : rows.find(MemberRows, organization_id, assigned_user_id)
     )
     const contact = Option.isNone(conversation) || assigned_user_id === null || !sync_contact_owner
       ? Option.none()

@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import { WebhookId, WebhookReplayId } from "../kernel/Ids.ts"
 import { RequestTime, Timestamp } from "../kernel/Timestamps.ts"
-import * as Changes from "../work/Changes.ts"
+import { declareRows, type Row } from "../work/Rows.ts"
 
 // ---------------------------------------------------------------- data
 
@@ -28,16 +28,16 @@ export const ReplayWebhook = Schema.Struct({
 export interface ReplayWebhook extends Schema.Schema.Type<typeof ReplayWebhook> {}
 
 /** The columns of a replay, which continues with the event after the position. */
-export interface WebhookReplayColumns extends WebhookReplay {
-  readonly position_at: Timestamp
-  readonly position_id: string
-}
+export const WebhookReplayColumns = Schema.Struct({
+  ...WebhookReplay.fields,
+  position_at: Timestamp,
+  position_id: Schema.String
+})
+export interface WebhookReplayColumns extends Schema.Schema.Type<typeof WebhookReplayColumns> {}
 
-export interface WebhookReplayRow extends WebhookReplayColumns {
-  readonly version: Changes.Version
-}
+export type WebhookReplayRow = Row<WebhookReplayColumns>
 
-export const WebhookReplayRows = Changes.declareTable<WebhookReplayColumns>()({
+export const WebhookReplayRows = declareRows(WebhookReplayColumns)({
   name: "webhook_replays",
   key: { webhook_id: "uuid" },
   columns: {
@@ -48,7 +48,8 @@ export const WebhookReplayRows = Changes.declareTable<WebhookReplayColumns>()({
     position_id: "uuid"
   },
   unique: null,
-  activity: null
+  activity: null,
+  list: { order: ["created_at", "webhook_id"] }
 })
 
 // -------------------------------------------------------------- errors

@@ -15,6 +15,7 @@ import * as Changes from "../work/Changes.ts"
 import { Decide, type DecisionContext, type Write } from "../work/Decide.ts"
 import { event_age_max } from "../work/RaisedEvents.ts"
 import type { Respond } from "../work/RecordedResponses.ts"
+import { Rows } from "../work/Rows.ts"
 import type { ClaimedWork } from "../work/WorkQueue.ts"
 import { WebhookDisabled, WebhookNotFound, type WebhookRow, WebhookRows } from "./Webhook.ts"
 import type { Attempt } from "./WebhookAttempt.ts"
@@ -155,23 +156,6 @@ const afterBatch = (
   }
 }
 
-// ---------------------------------------------------------------- port
-
-/**
- * Port: reads replays. Commits write them.
- *
- * **Contract** (checked by `conformance/Ports/WebhookReplays.ts`)
- *
- * - `find` returns the latest committed row of a webhook's replay, and none for
- *   another organization's webhook.
- */
-export class WebhookReplayStore extends Context.Service<WebhookReplayStore, {
-  readonly find: (
-    organization_id: OrganizationId,
-    webhook_id: WebhookId
-  ) => Effect.Effect<Option.Option<WebhookReplayRow>>
-}>()("@messaging-crm/core/WebhookReplays/WebhookReplayStore") {}
-
 // ---------------------------------------------------------- operations
 
 /** Operations on the replays of the current actor's webhooks. */
@@ -192,12 +176,12 @@ export class WebhookReplays extends Context.Service<WebhookReplays, {
     Effect.gen(function*() {
       const { runAudited, settle } = yield* Decide
       const postBatch = yield* makePostBatch
-      const replays = yield* WebhookReplayStore
+      const rows = yield* Rows
       const webhooks = yield* WebhookStore
 
       const load = (organization_id: OrganizationId, webhook_id: WebhookId) =>
         Effect.all({
-          replay: replays.find(organization_id, webhook_id),
+          replay: rows.find(WebhookReplayRows, organization_id, webhook_id),
           webhook: webhooks.find(organization_id, webhook_id)
         }, concurrently)
 

@@ -229,7 +229,7 @@ export const tableChanges = <Columns extends object, KeyColumn extends keyof Col
 export const declareTable = <Columns extends object>() =>
 <const KeyColumn extends keyof Columns & string>(
   declaration: Declaration<Columns, KeyColumn>
-): TableChanges<Columns, KeyColumn> => tableChanges({ owner: "organization_id", ...declaration })
+): TableChanges<Columns, KeyColumn> => tableChanges({ owner: "organization_id", reading: null, ...declaration })
 
 /** Returns the ID of the row of a table that an activity changes; null for a table without activity. */
 export const touchedId = ({ activity }: Table, touch: Activity): string | null =>

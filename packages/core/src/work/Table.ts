@@ -1,4 +1,5 @@
 /** Declarations of tables, once for every store. */
+import type { OwnStruct } from "../kernel/Codecs.ts"
 
 /**
  * The tables of the resources, in the order in which every statement locks their rows.
@@ -56,6 +57,16 @@ export interface Unique<Column extends string = string> {
   readonly while_null?: Column
 }
 
+/** How `Rows` reads a table. */
+export interface Reading<Column extends string = string> {
+  /** The schema of the columns. */
+  readonly schema: OwnStruct
+  /** The columns that order a list: times from the oldest, texts by code point, IDs by their bytes. */
+  readonly order: ReadonlyArray<Column>
+  /** A column that is null in each row of a list. Default: a list contains every row. */
+  readonly while_null?: Column
+}
+
 /** A table of rows that belong to an organization. Its columns are the fields of its rows. */
 export interface Table {
   readonly name: string
@@ -67,6 +78,8 @@ export interface Table {
   readonly activity: TableActivity | null
   /** The column with the ID of the organization. */
   readonly owner: string
+  /** How `Rows` reads it; null for a table that only ports of its own read. */
+  readonly reading: Reading | null
 }
 
 /** The declaration of a table with certain columns. */

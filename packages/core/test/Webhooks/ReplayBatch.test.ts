@@ -7,8 +7,9 @@ import * as Changes from "@messaging-crm/core/Changes"
 import { Decide } from "@messaging-crm/core/Decide"
 import * as Events from "@messaging-crm/core/Events"
 import { ConversationId, Ids } from "@messaging-crm/core/Ids"
+import { Rows } from "@messaging-crm/core/Rows"
 import { Secrets } from "@messaging-crm/core/Secrets"
-import { ReplayWebhook, WebhookReplays, WebhookReplayStore } from "@messaging-crm/core/WebhookReplays"
+import { ReplayWebhook, WebhookReplayRows, WebhookReplays } from "@messaging-crm/core/WebhookReplays"
 import { LeaseTime, WorkQueue, WorkSignal } from "@messaging-crm/core/WorkQueue"
 import { DateTime, Duration, Effect, Layer, Option } from "effect"
 import { TestClock } from "effect/testing"
@@ -60,7 +61,7 @@ const claimed = Effect.fnUntraced(function*(count: number) {
     return yield* WorkQueue.use((queue) => queue.claim(options))
   })
   const position = Effect.map(
-    WebhookReplayStore.use((store) => store.find(organization_id, webhook_id)),
+    Rows.use((rows) => rows.find(WebhookReplayRows, organization_id, webhook_id)),
     Option.map(({ position_id }) => position_id)
   )
   return { claim, position }

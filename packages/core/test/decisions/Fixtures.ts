@@ -89,6 +89,7 @@ export const ada: MemberRow = {
   id: MemberId.make(id(5)),
   name: "Ada",
   email: "ada@acme.example",
+  email_key: "ada@acme.example",
   role: "admin",
   created_at: noon,
   left_at: null,

@@ -11,6 +11,7 @@ const member = (number: number, role: Role, left_at: MemberRow["left_at"] = null
   id: MemberId.make(`01990000-0000-7000-8000-00000000000${number}`),
   name: "Ada",
   email: `${number}@acme.example`,
+  email_key: `${number}@acme.example`,
   role,
   created_at: now,
   left_at,

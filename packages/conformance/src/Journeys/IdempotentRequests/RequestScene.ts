@@ -10,7 +10,8 @@ import {
   type Respond
 } from "@messaging-crm/core/Idempotency"
 import type { ContactId } from "@messaging-crm/core/Ids"
-import { CreateTag, Tags, TagStore } from "@messaging-crm/core/Tags"
+import { Rows } from "@messaging-crm/core/Rows"
+import { CreateTag, TagRows, Tags, toTag } from "@messaging-crm/core/Tags"
 import { Effect } from "effect"
 import * as Fixtures from "../../Fixtures.ts"
 
@@ -60,7 +61,7 @@ export const makeScene = Effect.gen(function*() {
     Contacts.use((contacts) => contacts.update(contact.id, UpdateContact.make({ first_name }), respond))
   const addNote = (id: ContactId = contact.id) => (respond: Encoded) =>
     Contacts.use((contacts) => contacts.addNote(id, AddNote.make({ text: "Called" }), respond))
-  const tags = TagStore.use((store) => store.list(organization_id))
+  const tags = Rows.use((rows) => Effect.map(rows.list(TagRows, organization_id), (all) => all.map(toTag)))
   const storedRecord = IdempotencyStore.use((store) => store.find(organization_id, key))
   return { addNote, as, contact, get, organization_id, rename, storedRecord, tags }
 })

@@ -4,9 +4,10 @@ import * as Changes from "@messaging-crm/core/Changes"
 import { ContactRows, ContactStore } from "@messaging-crm/core/Contacts"
 import { ConversationRows } from "@messaging-crm/core/Conversations"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
-import { MemberRows, MemberStore } from "@messaging-crm/core/Members"
+import { MemberRows } from "@messaging-crm/core/Members"
 import { MessageRows, ProviderMessageRows } from "@messaging-crm/core/Messages"
 import { OrganizationRows } from "@messaging-crm/core/Organizations"
+import { Rows } from "@messaging-crm/core/Rows"
 import { SendRows, SendStore } from "@messaging-crm/core/Sends"
 import { TagRows } from "@messaging-crm/core/Tags"
 import { Effect, Exit, Option } from "effect"
@@ -182,7 +183,7 @@ const conflicts = (it: It) => {
       assert.strictEqual(yield* commitOutcome(ours, ...assign(1)), "Conflict")
       assert.isNull((yield* conversationOf(ours, thread)).assigned_user_id)
       assert.strictEqual(yield* commitOutcome(ours, ...assign(2)), "committed")
-      const member = yield* MemberStore.use((store) => store.find(ours, id))
+      const member = yield* Rows.use((rows) => rows.find(MemberRows, ours, id))
       assert.strictEqual(Option.getOrThrow(member).version, 2)
     }))
 }

@@ -7,7 +7,7 @@
  * events that arrive before their message.
  */
 import { Context, Effect, Layer, Metric, Option, Schema, Stream } from "effect"
-import { type Channel, ChannelStore } from "../../catalog/Channels.ts"
+import { type Channel, ChannelRows } from "../../catalog/Channels.ts"
 import { changeIdentity, networkIdsOf, withSpellings } from "../../contacts/ContactIdentities.ts"
 import { ContactStore, isErasedExternalId, type Person } from "../../contacts/Contacts.ts"
 import { applyPreference } from "../../contacts/MarketingPreferences.ts"
@@ -18,6 +18,7 @@ import { traced } from "../../kernel/Traces.ts"
 import { CurrentTurn } from "../../kernel/Turns.ts"
 import * as Changes from "../../work/Changes.ts"
 import { Decide, type DecisionContext } from "../../work/Decide.ts"
+import { Rows } from "../../work/Rows.ts"
 import { ConversationStore } from "../Conversations.ts"
 import { type FileUnavailable, Media, type MessageMedia } from "../Media.ts"
 import {
@@ -248,10 +249,10 @@ export class Inbound extends Context.Service<Inbound, {
     Effect.gen(function*() {
       const applyMarketingPreference = yield* makeApplyPreference
       const changeIds = yield* makeChangeIdentity
-      const channels = yield* ChannelStore
       const commitChanges = yield* makeCommitChanges
       const loadReport = yield* makeLoadReport
       const receiveMessage = yield* makeReceiveMessage
+      const rows = yield* Rows
       const update = yield* makeUpdate
       const updateCovered = yield* makeUpdateCovered
 
@@ -283,9 +284,9 @@ export class Inbound extends Context.Service<Inbound, {
       }
 
       const receive = traced("Inbound.receive")(function*(event: ProviderEvent, callback_id: string | null = null) {
-        const located = yield* channels.locate(event.channel_id)
+        const located = yield* rows.locate(ChannelRows, event.channel_id)
         if (Option.isNone(located)) return yield* new ChannelUnknown({ channel_id: event.channel_id })
-        const { channel, organization_id } = located.value
+        const { organization_id, row: channel } = located.value
         // An identity with it would conflict with the erasure that gives this ID to another one.
         if (isErasedExternalId(givenExternalId(event) ?? "")) return yield* countErased
         yield* Effect.provideService(
@@ -296,7 +297,10 @@ export class Inbound extends Context.Service<Inbound, {
       })
 
       const organizationOf = (channel_id: ChannelId) =>
-        Effect.map(channels.locate(channel_id), (located) => Option.getOrNull(located)?.organization_id ?? null)
+        Effect.map(
+          rows.locate(ChannelRows, channel_id),
+          (located) => Option.getOrNull(located)?.organization_id ?? null
+        )
 
       return Inbound.of({ receive, organizationOf })
     })

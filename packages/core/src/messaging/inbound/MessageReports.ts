@@ -2,13 +2,14 @@
  * Message reports: a provider's reports about the status, edits, and deletion of messages (contract §15.2).
  */
 import { DateTime, Effect, Option, Stream } from "effect"
-import { type ChannelHoldRow, ChannelHoldStore, pause } from "../../catalog/ChannelHolds.ts"
+import { type ChannelHoldRow, ChannelHoldRows, pause } from "../../catalog/ChannelHolds.ts"
 import type { ConversationId, OrganizationId } from "../../kernel/Ids.ts"
 import { limits } from "../../kernel/Limits.ts"
 import type { Found, Position } from "../../kernel/Page.ts"
 import type { Timestamp } from "../../kernel/Timestamps.ts"
 import * as Changes from "../../work/Changes.ts"
 import type { DecisionContext } from "../../work/Decide.ts"
+import { Rows } from "../../work/Rows.ts"
 import { boundedFailure } from "../MessageDetails.ts"
 import {
   applyUpdate,
@@ -139,16 +140,16 @@ const isLastPage = ({ rows, stopped_at }: Found<Message>, report: MessagesReport
 
 /** Makes the function that loads what `applyStatusReport` needs. */
 export const makeLoadReport = Effect.gen(function*() {
-  const holds = yield* ChannelHoldStore
   const loadCompletion = yield* SendCompletion.makeLoadCompletion
   const lookUpMessage = yield* makeLookUpMessage
+  const rows = yield* Rows
 
   return Effect.fnUntraced(function*(organization_id: OrganizationId, event: MessageStatusReported) {
     const { channel_id, provider_message_id, reference: send_id } = event
     const lookedUp = yield* lookUpMessage(organization_id, event)
     const hold = event.pauses_channel === undefined
       ? Option.none()
-      : yield* holds.find(organization_id, channel_id)
+      : yield* rows.find(ChannelHoldRows, organization_id, channel_id)
     // A message written in the network's own app may be the send's.
     const isKnown = Option.exists(arrived(lookedUp.found), ({ sender }) => sender.type !== "business_app")
     if (isKnown || send_id === null) return { lookedUp, hold, completion: null }

@@ -5,6 +5,7 @@ import * as Holds from "../../catalog/ChannelHolds.ts"
 import type { Timestamp } from "../../kernel/Timestamps.ts"
 import * as Changes from "../../work/Changes.ts"
 import { Decide } from "../../work/Decide.ts"
+import { Rows } from "../../work/Rows.ts"
 import type { ClaimedWork } from "../../work/WorkQueue.ts"
 import type { FailureReason } from "./MessagingProvider.ts"
 import type { SendRow } from "./Sends.ts"
@@ -20,7 +21,7 @@ export interface SendAttempt {
 export const makeChannelHolds = Effect.gen(function*() {
   const accounts = yield* ChannelAccountStore
   const { run } = yield* Decide
-  const holds = yield* Holds.ChannelHoldStore
+  const rows = yield* Rows
 
   /** Changes the hold, and returns whether that changed anything. */
   const change = (
@@ -29,7 +30,7 @@ export const makeChannelHolds = Effect.gen(function*() {
     changesOf: (found: Option.Option<Holds.ChannelHoldRow>, now: Timestamp) => Changes.Changes
   ) =>
     run(organization_id, {
-      load: holds.find(organization_id, channel_id),
+      load: rows.find(Holds.ChannelHoldRows, organization_id, channel_id),
       decide: (found, { now }) => {
         const changes = changesOf(found, now)
         return Result.succeed({ result: !Changes.isNone(changes), changes })

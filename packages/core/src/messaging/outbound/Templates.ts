@@ -5,12 +5,13 @@
  * while the provider is down. Lists are never read from it.
  */
 import { Cache, Context, Duration, Effect, Exit, Layer, Option, Result, Schema } from "effect"
-import { type Channel, ChannelStore } from "../../catalog/Channels.ts"
+import { type Channel, ChannelRows } from "../../catalog/Channels.ts"
 import { CurrentActor } from "../../kernel/Actor.ts"
 import type { ChannelId, OrganizationId } from "../../kernel/Ids.ts"
 import { operation } from "../../kernel/Operations.ts"
 import { resultFunction } from "../../kernel/ResultFunction.ts"
 import { traced } from "../../kernel/Traces.ts"
+import { Rows } from "../../work/Rows.ts"
 import type { Content } from "./Content.ts"
 import { MessagingProvider, ProviderUnavailable } from "./MessagingProvider.ts"
 import type { Template, TemplateChoice } from "./Template.ts"
@@ -103,10 +104,10 @@ export class Templates extends Context.Service<Templates, {
   static readonly layer = Layer.effect(
     Templates,
     Effect.gen(function*() {
-      const channels = yield* ChannelStore
+      const rows = yield* Rows
       const { readCopy, readLive } = yield* makeCatalogs
 
-      const accounts = CurrentActor.use(({ organization_id }) => channels.list(organization_id)).pipe(
+      const accounts = CurrentActor.use(({ organization_id }) => rows.list(ChannelRows, organization_id)).pipe(
         Effect.map((all) =>
           Array.from(new Set(all.flatMap((channel) => channel.phone_messaging_business_account_id ?? [])))
         )
@@ -136,11 +137,11 @@ export class Templates extends Context.Service<Templates, {
 
 /** Makes the function that loads a channel, and the template that is chosen on it. */
 export const makeLoadTemplate = Effect.gen(function*() {
-  const channels = yield* ChannelStore
+  const rows = yield* Rows
   const templates = yield* Templates
 
   return Effect.fnUntraced(function*(organization_id: OrganizationId, channel_id: ChannelId, choice: TemplateChoice) {
-    const channel = yield* channels.find(organization_id, channel_id)
+    const channel = yield* rows.find(ChannelRows, organization_id, channel_id)
     const account = Option.getOrNull(channel)?.phone_messaging_business_account_id ?? null
     const template: FoundTemplate = account === null
       ? noTemplate
