@@ -2,16 +2,11 @@
 import { assert, it } from "@effect/vitest"
 import * as Fixtures from "@messaging-crm/conformance/Fixtures"
 import { CurrentActor } from "@messaging-crm/core/Actor"
-import {
-  type AccountIds,
-  ChannelAccountRows,
-  ChannelAccounts,
-  ChannelAccountStore,
-  ChannelToken
-} from "@messaging-crm/core/ChannelAccounts"
+import { type AccountIds, ChannelAccountRows, ChannelAccounts, ChannelToken } from "@messaging-crm/core/ChannelAccounts"
 import { ChannelHoldRows, ChannelHolds } from "@messaging-crm/core/ChannelHolds"
 import { Channels, ConnectChannel } from "@messaging-crm/core/Channels"
 import { ChannelId } from "@messaging-crm/core/Ids"
+import { Rows } from "@messaging-crm/core/Rows"
 import { Effect, Option, Redacted, Result, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import { old, other, outside, under, young } from "./RootKeys.ts"
@@ -48,7 +43,7 @@ it.effect("a token is stored encrypted, for its channel alone, and shown nowhere
   Effect.gen(function*() {
     const { as, organization_id } = yield* operator
     const channel = yield* connect("106540352242922").pipe(as, under(old))
-    const row = Option.getOrThrow(yield* ChannelAccountStore.use((store) => store.find(organization_id, channel.id)))
+    const row = Option.getOrThrow(yield* Rows.use((rows) => rows.find(ChannelAccountRows, organization_id, channel.id)))
     assert.notInclude(JSON.stringify(row), "swordfish")
     assert.deepInclude(row, { ...accountIds("106540352242922"), channel_id: channel.id, business_account_id: "acme" })
     assert.strictEqual(yield* open(channel.id).pipe(under(old)), "swordfish")

@@ -4,7 +4,7 @@ import * as Fixtures from "@messaging-crm/conformance/Fixtures"
 import * as Provider from "@messaging-crm/conformance/Provider"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { ApiKeyStore } from "@messaging-crm/core/ApiKeys"
-import { ChannelAccountStore } from "@messaging-crm/core/ChannelAccounts"
+import { ChannelAccountRows, ChannelAccountStore } from "@messaging-crm/core/ChannelAccounts"
 import { ChannelHoldRows, ChannelHoldStore } from "@messaging-crm/core/ChannelHolds"
 import { ChannelRows } from "@messaging-crm/core/Channels"
 import { ContactStore } from "@messaging-crm/core/Contacts"
@@ -121,10 +121,11 @@ const lookups: Readonly<Record<string, Effect.Effect<unknown, unknown, Services>
 
 /** Look-ups by key of what the crowd does not have. */
 const absent: Readonly<Record<string, Effect.Effect<unknown, unknown, Services>>> = {
-  "the account of a channel": ChannelAccountStore.use((store) =>
+  "the account of a channel": Rows.use((rows) =>
+    Effect.all([rows.find(ChannelAccountRows, Crowd.large, channel), rows.locate(ChannelAccountRows, channel)])
+  ),
+  "the channel of an account": ChannelAccountStore.use((store) =>
     Effect.all([
-      store.find(Crowd.large, channel),
-      store.locate(channel),
       store.locateByAccount("phone_messaging", "account-3"),
       store.locateByBusinessAccount("account")
     ])

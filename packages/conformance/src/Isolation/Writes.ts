@@ -2,7 +2,7 @@
 import { ApiKeys, ApiKeyStore } from "@messaging-crm/core/ApiKeys"
 import { CallbackStore } from "@messaging-crm/core/CallbackInbox"
 import * as Changes from "@messaging-crm/core/Changes"
-import { ChannelAccounts, ChannelAccountStore } from "@messaging-crm/core/ChannelAccounts"
+import { ChannelAccountRows, ChannelAccounts, ChannelAccountStore } from "@messaging-crm/core/ChannelAccounts"
 import { ChannelHolds } from "@messaging-crm/core/ChannelHolds"
 import { ConnectChannel } from "@messaging-crm/core/Channels"
 import { ContactFields, CreateContactField } from "@messaging-crm/core/ContactFields"
@@ -16,6 +16,7 @@ import type { AuditedOperation } from "@messaging-crm/core/Operations"
 import { CreateOrganization, Organizations, UpdateOrganization } from "@messaging-crm/core/Organizations"
 import { PersonalDataStore } from "@messaging-crm/core/PersonalData"
 import { spellings } from "@messaging-crm/core/Phones"
+import { Rows } from "@messaging-crm/core/Rows"
 import { StorageUseStore } from "@messaging-crm/core/StorageUse"
 import { tables } from "@messaging-crm/core/Tables"
 import { WebhookDeliveryRows } from "@messaging-crm/core/WebhookDeliveries"
@@ -106,12 +107,12 @@ export const methods: Readonly<Record<string, PortWrite>> = {
   "CallbackStore.insert": ({ by }) => Fixtures.callback(by.channel.id, [phone.slice(1)]),
   "CallbackStore.finish": ({ by }) => CallbackStore.use((store) => store.finish(by.callback)),
   "ChannelAccountStore.reseal": ({ by, named }) =>
-    ChannelAccountStore.use((store) =>
-      Effect.flatMap(
-        store.locate(named.channel.id),
-        (found) =>
-          store.reseal(by.organization_id, named.channel.id, Option.getOrThrow(found).account.sealed_token, "resealed")
-      )
+    Effect.flatMap(
+      Rows.use((rows) => rows.locate(ChannelAccountRows, named.channel.id)),
+      (found) =>
+        ChannelAccountStore.use((store) =>
+          store.reseal(by.organization_id, named.channel.id, Option.getOrThrow(found).row.sealed_token, "resealed")
+        )
     ),
   "ContactStore.insertNew": ({ by, named }) =>
     ContactStore.use((store) =>

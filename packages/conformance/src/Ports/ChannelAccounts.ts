@@ -7,6 +7,7 @@ import {
 } from "@messaging-crm/core/ChannelAccounts"
 import type { ChannelType } from "@messaging-crm/core/Channels"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
+import { Rows } from "@messaging-crm/core/Rows"
 import { Effect, Option } from "effect"
 import { hardText } from "../Arbitraries.ts"
 import * as Fixtures from "../Fixtures.ts"
@@ -33,46 +34,28 @@ const newAccount = Effect.fnUntraced(function*(
   return account
 })
 
-const rows = (it: It, { runs }: Options) => {
-  it.effect.prop("returns an account as it was last written", {
-    app_id: hardText({ min: 1, max: 200 }),
-    page_id: hardText({ min: 1, max: 200 }),
-    sealed_token: hardText({ min: 1, max: 200 })
-  }, ({ sealed_token, ...fields }) =>
+const accounts = (it: It, { runs }: Options) => {
+  it.effect.prop("finds an account of any organization by its type and ID", {
+    id: hardText({ min: 1, max: 100 })
+  }, ({ id }) =>
     Effect.gen(function*() {
       const store = yield* ChannelAccountStore
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
-      const account = yield* newAccount(ours, fields)
-      const { account_id, channel_id, channel_type } = account
-      assert.deepStrictEqual(yield* store.find(ours, channel_id), Option.none())
-      assert.deepStrictEqual(yield* store.locate(channel_id), Option.none())
-      yield* Fixtures.mustCommit(ours, ChannelAccountRows.insert(account))
-      assert.deepStrictEqual(yield* store.find(ours, channel_id), Option.some({ ...account, version: 1 }))
-      assert.deepStrictEqual(yield* store.find(theirs, channel_id), Option.none())
-      const set = { sealed_token, token_set_at: afterNoon(1) }
-      const update = ChannelAccountRows.update({ channel_id, version: 1 }, set)
-      assert.strictEqual(yield* Fixtures.commitOutcome(theirs, update), "Conflict")
-      assert.strictEqual(yield* Fixtures.commitOutcome(ours, update), "committed")
-      assert.strictEqual(yield* Fixtures.commitOutcome(ours, update), "Conflict")
-      const owned = Option.some({ organization_id: ours, account: { ...account, ...set } })
-      assert.deepStrictEqual(yield* store.locate(channel_id), owned)
-      assert.deepStrictEqual(yield* store.locateByAccount(channel_type, account_id), owned)
-      assert.deepStrictEqual(yield* store.locateByAccount("page_messaging", account_id), Option.none())
-    }), { arbitrary: { runs } })
-
-  it.effect("rejects a second channel of one type and account, even of another organization", () =>
-    Effect.gen(function*() {
-      const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
-      const first = yield* newAccount(ours)
-      yield* Fixtures.mustCommit(ours, ChannelAccountRows.insert(first))
-      const { account_id } = first
-      for (const owner of [ours, theirs]) {
-        const second = yield* newAccount(owner, { account_id })
-        assert.strictEqual(yield* Fixtures.commitOutcome(owner, ChannelAccountRows.insert(second)), "Conflict")
-      }
+      const account_id = `${id}-${yield* Fixtures.uuid}`
+      const account = yield* newAccount(ours, { account_id })
       const page = yield* newAccount(theirs, { account_id }, "page_messaging")
-      assert.strictEqual(yield* Fixtures.commitOutcome(theirs, ChannelAccountRows.insert(page)), "committed")
-    }))
+      assert.deepStrictEqual(yield* store.locateByAccount("phone_messaging", account_id), Option.none())
+      yield* Fixtures.mustCommit(ours, ChannelAccountRows.insert(account))
+      yield* Fixtures.mustCommit(theirs, ChannelAccountRows.insert(page))
+      assert.deepStrictEqual(
+        yield* store.locateByAccount("phone_messaging", account_id),
+        Option.some({ organization_id: ours, row: { ...account, version: 1 } })
+      )
+      assert.deepStrictEqual(
+        yield* store.locateByAccount("page_messaging", account_id),
+        Option.some({ organization_id: theirs, row: { ...page, version: 1 } })
+      )
+    }), { arbitrary: { runs } })
 }
 
 const businessAccounts = (it: It) => {
@@ -88,7 +71,7 @@ const businessAccounts = (it: It) => {
       yield* Fixtures.mustCommit(theirs, ChannelAccountRows.insert(older))
       assert.deepStrictEqual(
         yield* store.locateByBusinessAccount(business_account_id),
-        Option.some({ organization_id: ours, account: younger })
+        Option.some({ organization_id: ours, row: { ...younger, version: 1 } })
       )
     }))
 }
@@ -96,6 +79,7 @@ const businessAccounts = (it: It) => {
 const sealedTokens = (it: It) => {
   it.effect("finds the tokens that another key sealed, a page at a time, and replaces them", () =>
     Effect.gen(function*() {
+      const rows = yield* Rows
       const store = yield* ChannelAccountStore
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
       const prefix = `${yield* Fixtures.uuid}.`
@@ -116,14 +100,17 @@ const sealedTokens = (it: It) => {
       yield* store.reseal(ours, old.channel_id, "what it is not", "x")
       yield* store.reseal(theirs, old.channel_id, old.sealed_token, "x")
       yield* store.reseal(ours, old.channel_id, old.sealed_token, `${prefix}again`)
-      const resealed = Option.getOrThrow(yield* store.find(ours, old.channel_id))
+      const resealed = Option.getOrThrow(yield* rows.find(ChannelAccountRows, ours, old.channel_id))
       assert.strictEqual(resealed.sealed_token, `${prefix}again`)
-      assert.deepStrictEqual(yield* store.find(ours, young.channel_id), Option.some({ ...young, version: 1 }))
+      assert.deepStrictEqual(
+        yield* rows.find(ChannelAccountRows, ours, young.channel_id),
+        Option.some({ ...young, version: 1 })
+      )
     }))
 }
 
 export const portTests = (it: It, options: Options) => {
-  rows(it, options)
+  accounts(it, options)
   businessAccounts(it)
   sealedTokens(it)
 }

@@ -1,11 +1,12 @@
 /** What callers can see of the scene after a race. */
 import { ApiKeys } from "@messaging-crm/core/ApiKeys"
-import { ChannelAccountStore } from "@messaging-crm/core/ChannelAccounts"
+import { ChannelAccountRows } from "@messaging-crm/core/ChannelAccounts"
 import { Contacts } from "@messaging-crm/core/Contacts"
 import { type Conversation, Conversations } from "@messaging-crm/core/Conversations"
 import { Events } from "@messaging-crm/core/Events"
 import { Members } from "@messaging-crm/core/Members"
 import { Messages } from "@messaging-crm/core/Messages"
+import { Rows } from "@messaging-crm/core/Rows"
 import { everySend, Sends, SendStore } from "@messaging-crm/core/Sends"
 import { Tags } from "@messaging-crm/core/Tags"
 import { WebhookDeliveries, type WebhookDelivery } from "@messaging-crm/core/WebhookDeliveries"
@@ -56,7 +57,7 @@ export const observe = Effect.fnUntraced(function*(scene: RaceScene, results: Re
   const isActive = webhooks.some(({ id, status }) => id === webhook.id && status === "active")
   const deliveries = yield* WebhookDeliveries.use(({ list }) => list(webhook.id))
   const events = yield* Events.use(({ list }) => list({ type: null, since: null, ...every }))
-  const account = yield* ChannelAccountStore.use(({ find }) => find(organization_id, channel.id))
+  const account = yield* Rows.use((rows) => rows.find(ChannelAccountRows, organization_id, channel.id))
   const listedSends = yield* Sends.use(({ list }) => list({ ...everySend, ...every }))
   const sends = yield* Effect.forEach(
     [scene.sends.queued, scene.sends.lost],

@@ -1,10 +1,10 @@
 /** A channel account: the IDs of a channel at its network, and its token there. */
 import { Schema } from "effect"
-import { ChannelId, type OrganizationId } from "../kernel/Ids.ts"
+import { ChannelId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { line, trimmedText } from "../kernel/TextSchemas.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
-import * as Changes from "../work/Changes.ts"
+import { declareRows, type OwnedRow } from "../work/Rows.ts"
 import { ChannelType } from "./Channels.ts"
 
 // ---------------------------------------------------------------- data
@@ -42,22 +42,14 @@ export interface OpenedAccount extends ChannelAccount {
   readonly token: ChannelToken
 }
 
-export interface ChannelAccountColumns extends ChannelAccount {
-  /** The token, encrypted. */
-  readonly sealed_token: string
-}
-
-export interface ChannelAccountRow extends ChannelAccountColumns {
-  readonly version: Changes.Version
-}
+/** The columns of an account. `sealed_token` is the token, encrypted. */
+export const ChannelAccountColumns = Schema.Struct({ ...ChannelAccount.fields, sealed_token: Schema.String })
+export interface ChannelAccountColumns extends Schema.Schema.Type<typeof ChannelAccountColumns> {}
 
 /** An account with the organization that owns its channel. */
-export interface OwnedAccount {
-  readonly organization_id: OrganizationId
-  readonly account: ChannelAccountColumns
-}
+export type OwnedAccount = OwnedRow<ChannelAccountColumns>
 
-export const ChannelAccountRows = Changes.declareTable<ChannelAccountColumns>()({
+export const ChannelAccountRows = declareRows(ChannelAccountColumns)({
   name: "channel_accounts",
   key: { channel_id: "uuid" },
   columns: {
@@ -70,7 +62,8 @@ export const ChannelAccountRows = Changes.declareTable<ChannelAccountColumns>()(
     sealed_token: "text"
   },
   unique: { columns: ["channel_type", "account_id"], within: "service" },
-  activity: null
+  activity: null,
+  list: { order: ["token_set_at", "channel_id"] }
 })
 
 // -------------------------------------------------------------- errors

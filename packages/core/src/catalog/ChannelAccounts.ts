@@ -13,14 +13,13 @@ import { resealAll, type SealedSecrets } from "../kernel/Resealing.ts"
 import { makeOpenOnce, Secrets, SecretUnreadable } from "../kernel/Secrets.ts"
 import * as Changes from "../work/Changes.ts"
 import { type ConcurrentChanges, Decide, type DecisionContext } from "../work/Decide.ts"
-import { Rows } from "../work/Rows.ts"
+import { pickFields, type Row, Rows } from "../work/Rows.ts"
 import {
   type AccountIds,
   AccountTaken,
   AccountUnknown,
-  type ChannelAccount,
+  ChannelAccount,
   type ChannelAccountColumns,
-  type ChannelAccountRow,
   ChannelAccountRows,
   ChannelNotFound,
   type ChannelToken,
@@ -46,6 +45,8 @@ export * from "./ChannelAccount.ts"
 const tokenContext = (organization_id: OrganizationId, id: ChannelId): string =>
   `channel-token|${organization_id}|${id}`
 
+const toAccount = pickFields(ChannelAccount)
+
 const columnsOf = (
   { id, phone_messaging_business_account_id, type }: Channel,
   account_ids: AccountIds,
@@ -62,7 +63,10 @@ const columnsOf = (
 
 /** Connects a channel together with its account. */
 const connectAccount = (
-  { others, taker }: { readonly others: ReadonlyArray<Channel>; readonly taker: Option.Option<OwnedAccount> },
+  { others, taker }: {
+    readonly others: ReadonlyArray<Channel>
+    readonly taker: Option.Option<OwnedAccount>
+  },
   id: ChannelId,
   input: ConnectChannel,
   account: { readonly account_ids: AccountIds; readonly sealed_token: string },
@@ -76,7 +80,7 @@ const connectAccount = (
   })
 
 const isOther = (taker: Option.Option<OwnedAccount>, id: ChannelId): boolean =>
-  Option.isSome(taker) && taker.value.account.channel_id !== id
+  Option.isSome(taker) && taker.value.row.channel_id !== id
 
 /**
  * Sets the token of a channel, and its account's IDs if they are given, and resumes it.
@@ -86,7 +90,7 @@ const isOther = (taker: Option.Option<OwnedAccount>, id: ChannelId): boolean =>
 export const setToken = (
   { account, channel, taker }: {
     readonly channel: Option.Option<Channel>
-    readonly account: Option.Option<ChannelAccountRow>
+    readonly account: Option.Option<Row<ChannelAccountColumns>>
     readonly taker: Option.Option<OwnedAccount>
   },
   account_ids: Option.Option<AccountIds>,
@@ -110,25 +114,21 @@ export const setToken = (
 // ---------------------------------------------------------------- port
 
 /**
- * Port: reads accounts of channels, and replaces their encrypted tokens. Commits write all else.
+ * Port: finds accounts of channels by the network's IDs, and replaces their encrypted tokens.
  *
  * **Contract** (checked by `conformance/Ports/ChannelAccounts.ts`)
  *
- * - `find` returns what was committed last, and none for another organization's channel.
- * - `locate`, `locateByAccount` and `locateByBusinessAccount` return an account of any
- *   organization; the last one returns the account whose token was set most recently.
- * - At most one channel of a type has an account of one `account_id`.
+ * - `locateByAccount` and `locateByBusinessAccount` return an account of any organization;
+ *   the latter returns the account whose token was set most recently.
  * - `sealedOtherwise` and `reseal` are as for secrets of webhooks; the ID is the channel's.
  */
 export class ChannelAccountStore extends Context.Service<
   ChannelAccountStore,
   SealedSecrets<ChannelId> & {
-    readonly find: (
-      organization_id: OrganizationId,
-      channel_id: ChannelId
-    ) => Effect.Effect<Option.Option<ChannelAccountRow>>
-    readonly locate: (channel_id: ChannelId) => Effect.Effect<Option.Option<OwnedAccount>>
-    readonly locateByAccount: (type: ChannelType, account_id: string) => Effect.Effect<Option.Option<OwnedAccount>>
+    readonly locateByAccount: (
+      type: ChannelType,
+      account_id: string
+    ) => Effect.Effect<Option.Option<OwnedAccount>>
     readonly locateByBusinessAccount: (id: string) => Effect.Effect<Option.Option<OwnedAccount>>
   }
 >()("@messaging-crm/core/ChannelAccounts/ChannelAccountStore") {}
@@ -177,7 +177,7 @@ const makeSetToken = Effect.gen(function*() {
   ) {
     const found = yield* Effect.all({
       channel: rows.find(ChannelRows, organization_id, channel_id),
-      account: store.find(organization_id, channel_id)
+      account: rows.find(ChannelAccountRows, organization_id, channel_id)
     }, concurrently)
     const taker = Option.isSome(found.channel) && Option.isSome(account_ids)
       ? yield* store.locateByAccount(found.channel.value.type, account_ids.value.account_id)
@@ -207,8 +207,9 @@ const makeOpenFound = Effect.map(
   (openOnce) =>
     Effect.fnUntraced(function*(found: Option.Option<OwnedAccount>) {
       if (Option.isNone(found)) return Option.none()
-      const { account: { sealed_token, ...account }, organization_id } = found.value
-      const token = yield* openOnce(tokenContext(organization_id, account.channel_id), sealed_token)
+      const { organization_id, row } = found.value
+      const account = toAccount(row)
+      const token = yield* openOnce(tokenContext(organization_id, account.channel_id), row.sealed_token)
       if (Option.isSome(token)) return Option.some<OpenedAccount>({ ...account, token: token.value })
       yield* Effect.logError(
         "No key in SECRET_KEY (RootKeys if the core is embedded) decrypts the token of a channel. Restore the key, or set the token again with `channels set-token`."
@@ -258,6 +259,7 @@ export class ChannelAccounts extends Context.Service<ChannelAccounts, {
     ChannelAccounts,
     Effect.gen(function*() {
       const openFound = yield* makeOpenFound
+      const rows = yield* Rows
       const secrets = yield* Secrets
       const store = yield* ChannelAccountStore
 
@@ -265,19 +267,16 @@ export class ChannelAccounts extends Context.Service<ChannelAccounts, {
         connect: yield* makeConnect,
         setToken: yield* makeSetToken,
         find: (channel_id) =>
-          Effect.map(
-            store.locate(channel_id),
-            Option.map(({ account: { sealed_token: _, ...account } }): ChannelAccount => account)
-          ),
-        open: (channel_id) => Effect.flatMap(store.locate(channel_id), openFound),
+          Effect.map(rows.locate(ChannelAccountRows, channel_id), Option.map(({ row }) => toAccount(row))),
+        open: (channel_id) => Effect.flatMap(rows.locate(ChannelAccountRows, channel_id), openFound),
         openByAccount: (type, account_id) => Effect.flatMap(store.locateByAccount(type, account_id), openFound),
         openByBusinessAccount: (id) => Effect.flatMap(store.locateByBusinessAccount(id), openFound),
         channelOf: (type, { account_id, app_id }) =>
           Effect.map(
             store.locateByAccount(type, account_id),
             (found) =>
-              Option.filter(found, ({ account }) => account.app_id === app_id).pipe(
-                Option.map(({ account }) => account.channel_id)
+              Option.filter(found, ({ row }) => row.app_id === app_id).pipe(
+                Option.map(({ row }) => row.channel_id)
               )
           ),
         reseal: resealAll(secrets, store, tokenContext)

@@ -10,6 +10,12 @@ import type { Declaration, Reading, Table } from "./Table.ts"
 /** A row with its version. */
 export type Row<Columns> = Columns & { readonly version: Version }
 
+/** A row with the organization that owns it. */
+export interface OwnedRow<Columns> {
+  readonly organization_id: OrganizationId
+  readonly row: Row<Columns>
+}
+
 /** A table that `Rows` reads. */
 export interface ReadTable extends Table {
   readonly reading: Reading
@@ -73,5 +79,5 @@ export class Rows extends Context.Service<Rows, {
   readonly locate: <Columns extends object, KeyColumn extends keyof Columns & string>(
     rows: ReadableRows<Columns, KeyColumn>,
     id: Columns[KeyColumn]
-  ) => Effect.Effect<Option.Option<{ readonly organization_id: OrganizationId; readonly row: Row<Columns> }>>
+  ) => Effect.Effect<Option.Option<OwnedRow<Columns>>>
 }>()("@messaging-crm/core/Rows") {}

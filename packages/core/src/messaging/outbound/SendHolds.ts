@@ -1,6 +1,6 @@
 /** Pauses and throttles the channel of a send, so that the channel's other sends wait. */
 import { DateTime, Effect, Option, Result } from "effect"
-import { ChannelAccountStore } from "../../catalog/ChannelAccounts.ts"
+import { ChannelAccountRows } from "../../catalog/ChannelAccounts.ts"
 import * as Holds from "../../catalog/ChannelHolds.ts"
 import type { Timestamp } from "../../kernel/Timestamps.ts"
 import * as Changes from "../../work/Changes.ts"
@@ -19,7 +19,6 @@ export interface SendAttempt {
 
 /** Makes the operations that hold the channel of a claimed send. */
 export const makeChannelHolds = Effect.gen(function*() {
-  const accounts = yield* ChannelAccountStore
   const { run } = yield* Decide
   const rows = yield* Rows
 
@@ -41,7 +40,7 @@ export const makeChannelHolds = Effect.gen(function*() {
   const pause = Effect.fnUntraced(function*({ began_at, claimed, send }: SendAttempt, reason: FailureReason) {
     const { channel_id } = send
     const account = reason === "provider_auth"
-      ? yield* accounts.find(claimed.organization_id, channel_id)
+      ? yield* rows.find(ChannelAccountRows, claimed.organization_id, channel_id)
       : Option.none()
     if (Option.exists(account, ({ token_set_at }) => DateTime.isGreaterThan(token_set_at, began_at))) return
     const isNew = yield* change(claimed, send, (found, now) => Holds.pause(found, channel_id, reason, now))
