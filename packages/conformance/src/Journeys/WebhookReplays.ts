@@ -260,7 +260,7 @@ const limits = (it: Scene.It) => {
 
   it.effect("of more events than a batch posts each once", () =>
     Effect.gen(function*() {
-      const { again, ids, replay } = yield* makeReplayScene(230)
+      const { again, ids, replay } = yield* makeReplayScene(110)
       yield* replay()
       yield* work
       assert.deepStrictEqual(yield* again, ids.toSorted())
