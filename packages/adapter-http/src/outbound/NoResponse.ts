@@ -1,4 +1,4 @@
-import type { NoResponseCode } from "@messaging-crm/core/WebhookTransport"
+import type { NoResponseCode } from "@messaging-crm/core/DeliveryFailure"
 import { Data } from "effect"
 
 /** No valid response was received. The host may have received the request. */

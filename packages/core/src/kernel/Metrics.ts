@@ -1,5 +1,6 @@
 /** The metrics of core. No label contains personal data: no name, phone number or text. */
 import { Effect, Metric } from "effect"
+import { AttemptFailureCode } from "./DeliveryFailure.ts"
 import { FailureReason } from "./FailureReason.ts"
 
 /** A counter with every series that it counts. `of` returns the metric of a series. */
@@ -42,17 +43,7 @@ export const send_attempts = counterOf<{
 export const delivery_attempts = counterOf(
   "messaging_crm_delivery_attempts_total",
   "Attempts to deliver an event to a webhook, by outcome.",
-  ([
-    "succeeded",
-    "http_status",
-    "dns_error",
-    "blocked_address",
-    "connection_refused",
-    "connection_reset",
-    "tls_error",
-    "timeout",
-    "protocol_error"
-  ] as const).map((outcome) => ({ outcome }))
+  (["succeeded", ...AttemptFailureCode.literals] as const).map((outcome) => ({ outcome }))
 )
 
 /** `reason`: gone (its endpoint responded with 410), failing (for five days). Those that a call disables are not counted. */

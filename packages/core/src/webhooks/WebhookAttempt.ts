@@ -4,6 +4,7 @@
  * Nothing is written here. `WebhookOutcome.ts` decides what the outcome changes.
  */
 import { Context, DateTime, Duration, Effect, Layer, Metric, Option, RcMap, Result, Schema } from "effect"
+import type { AttemptFailureCode } from "../kernel/DeliveryFailure.ts"
 import type { EventId, OrganizationId, WebhookId } from "../kernel/Ids.ts"
 import { delivery_attempts } from "../kernel/Metrics.ts"
 import { makeOpenOnce, SecretUnreadable } from "../kernel/Secrets.ts"
@@ -14,12 +15,7 @@ import type { WebhookRow } from "./Webhook.ts"
 import { WebhookStore } from "./Webhooks.ts"
 import { secretContext, validAt } from "./WebhookSecrets.ts"
 import { headersOf } from "./WebhookSignature.ts"
-import {
-  type NoResponseCode,
-  WebhookRequestFailed,
-  type WebhookResponse,
-  WebhookTransport
-} from "./WebhookTransport.ts"
+import { WebhookRequestFailed, type WebhookResponse, WebhookTransport } from "./WebhookTransport.ts"
 
 // ---------------------------------------------------------------- data
 
@@ -40,7 +36,7 @@ export interface Attempt {
   readonly response_status: number | null
   readonly response_body: string | null
   /** Null when the endpoint responded with a 2xx. */
-  readonly failure_code: NoResponseCode | "http_status" | null
+  readonly failure_code: AttemptFailureCode | null
 }
 
 /** An attempt, with the `Retry-After` header of the response: null when there is none. */

@@ -1,5 +1,6 @@
 /** A webhook delivery, and the states that it passes through (contract §14.12). */
 import { Schema } from "effect"
+import { FailureCode } from "../kernel/DeliveryFailure.ts"
 import { EventId, WebhookDeliveryId, WebhookId } from "../kernel/Ids.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
@@ -8,16 +9,11 @@ import type { ClaimedWork } from "../work/WorkQueue.ts"
 import { AnyEventType } from "./Events.ts"
 import type { WebhookRow } from "./Webhook.ts"
 import type { Attempt } from "./WebhookAttempt.ts"
-import { NoResponseCode } from "./WebhookTransport.ts"
 
 // ---------------------------------------------------------------- data
 
 export const WebhookDeliveryStatus = Schema.Literals(["pending", "succeeded", "failed"])
 export type WebhookDeliveryStatus = typeof WebhookDeliveryStatus.Type
-
-/** Why the last attempt failed: a stable code of the API. */
-export const FailureCode = Schema.Literals([...NoResponseCode.literals, "http_status", "webhook_disabled"])
-export type FailureCode = typeof FailureCode.Type
 
 export const WebhookDelivery = Schema.Struct({
   id: WebhookDeliveryId,

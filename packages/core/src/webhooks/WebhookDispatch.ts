@@ -5,6 +5,7 @@
  * same ID and bytes. `WebhookOutcome.ts` decides the next step.
  */
 import { Context, Effect, Layer, Option, Random, Result } from "effect"
+import type { FailureCode } from "../kernel/DeliveryFailure.ts"
 import { type OrganizationId, WebhookDeliveryId } from "../kernel/Ids.ts"
 import type { SecretUnreadable } from "../kernel/Secrets.ts"
 import { traced } from "../kernel/Traces.ts"
@@ -19,7 +20,6 @@ import { WebhookDeliveryStore } from "./WebhookDeliveries.ts"
 import {
   type ClaimedDelivery,
   DeliveryState,
-  type FailureCode,
   type Outgoing,
   type WebhookDelivery,
   WebhookDeliveryRows

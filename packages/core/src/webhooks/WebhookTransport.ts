@@ -1,4 +1,5 @@
 import { Context, type Effect, Schema } from "effect"
+import { NoResponseCode } from "../kernel/DeliveryFailure.ts"
 
 // ---------------------------------------------------------------- data
 
@@ -17,18 +18,6 @@ export interface WebhookResponse {
   /** The unparsed `Retry-After` header: seconds or a date. */
   readonly retry_after: string | null
 }
-
-/** Why an endpoint sent no response: a stable code of the API. */
-export const NoResponseCode = Schema.Literals([
-  "dns_error",
-  "blocked_address",
-  "connection_refused",
-  "connection_reset",
-  "tls_error",
-  "timeout",
-  "protocol_error"
-])
-export type NoResponseCode = typeof NoResponseCode.Type
 
 /**
  * Decides which non-public addresses webhooks may use, with http or https. Null
