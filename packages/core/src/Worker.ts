@@ -22,7 +22,7 @@ import { type Claim, type ClaimedWork, LeaseTime, WorkKind, WorkQueue, WorkSigna
  */
 export const in_progress_max = 256
 /** The maximum number of items of one claim. */
-const batch_max = 64
+const batch_max = 16
 /** How long a stopping worker waits for the items in progress. */
 const shutdown_time_max = Duration.seconds(20)
 
