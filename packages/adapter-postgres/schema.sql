@@ -785,7 +785,6 @@ AS $function$
 #variable_conflict use_column
 DECLARE
   names text[];
-  seen text[] := '{}';
   claimed work[];
 BEGIN
   LOOP
@@ -794,9 +793,8 @@ BEGIN
     claimed := ARRAY(SELECT claim_items(names, most, at, lease_end, claim, holders, held, organization_most));
     PERFORM schedule_lanes(names, ARRAY(SELECT lane_name FROM unnest(claimed)), at);
 
-    -- When a full page of lanes had no item to claim, read the next page.
-    EXIT WHEN cardinality(claimed) > 0 OR cardinality(names) < most OR names <@ seen;
-    seen := seen || names;
+    -- When a full page of lanes had no item to claim, read the next page: none of these lanes is due any more.
+    EXIT WHEN cardinality(claimed) > 0 OR cardinality(names) < most;
   END LOOP;
   RETURN QUERY
     SELECT
@@ -1047,7 +1045,7 @@ BEGIN
       FROM work_lanes
       WHERE kind = wanted AND organization_id = organization.id AND next_due <= at AND next_due < 'infinity'
       ORDER BY next_due
-      LIMIT greatest(0, least(most * 4, (organization_most - coalesce(holder.items, 0) + 1) / 2))
+      LIMIT CASE WHEN coalesce(holder.items, 0) < organization_most THEN most * 4 ELSE 0 END
     ) lane
     ORDER BY turn, next_due
     LIMIT most * 4
@@ -1105,10 +1103,15 @@ BEGIN
       WHEN found.closed AND found.leased > 0 THEN at + interval '1 minute'
       -- The lane is full, but its settlements may not see `closed`.
       WHEN found.head_due IS NOT NULL AND found.leased >= lane.allowed THEN at + interval '1 second'
-      -- An item waits for the end of a pause, for the turn of its lane, or, as the first of a fifo lane, for its time.
+      -- An item waits for the end of a pause, for the turn of its lane, or, as the first of a fifo lane, for its time. A lane
+      -- that gets none, because it holds its share, goes behind the others.
       WHEN found.closed OR found.head_due <= at THEN greatest(
         lane.paused_until,
-        CASE WHEN found.served THEN at ELSE lane.served_at END,
+        CASE
+          WHEN found.served THEN at
+          WHEN cardinality(schedule_lanes.served) = 0 THEN at + interval '1 millisecond'
+          ELSE lane.served_at
+        END,
         found.head_due
       )
       -- The last due item was just claimed: the next claim finds none.

@@ -1,6 +1,6 @@
 /** Tests of the order in which claims serve organizations and lanes. */
 import { assert } from "@effect/vitest"
-import { Effect } from "effect"
+import { type DateTime, Effect } from "effect"
 import * as Fixtures from "../../Fixtures.ts"
 import { afterNoon, type It } from "../../Fixtures.ts"
 import { claim, enqueue, newWork, refs, start, throttle } from "./QueueScene.ts"
@@ -84,6 +84,27 @@ const lanes = (it: It) => {
         yield* Effect.forEach(claimed, Fixtures.finishWork)
       }
       assert.deepStrictEqual(served, [[0, 1], [2, 3], [0, 0], [0, 0]])
+    }))
+
+  it.effect("serves a lane without claimed items while many lanes hold their share and have more due items", () =>
+    Effect.gen(function*() {
+      const { ours, queue } = yield* start
+      const kind = "webhook_delivery" as const
+      const lanes = yield* Effect.replicateEffect(Fixtures.uuid, 20)
+      yield* Effect.forEach([...lanes, ...lanes, ...lanes], (lane) =>
+        Effect.flatMap(newWork(lane, kind), (work) => enqueue(ours, work, Fixtures.noon)))
+      let held = 0
+      const claimNext = Effect.fnUntraced(function*(now: DateTime.Utc) {
+        const options = { kind, limit: 4, now, lease_until: afterNoon(60), token: yield* Fixtures.uuid }
+        const claimed = yield* queue.claim({ ...options, leased: new Map([[ours, held]]), free: 64 - held })
+        held += claimed.length
+        return claimed
+      })
+      while ((yield* claimNext(afterNoon(1))).length > 0);
+      assert.strictEqual(held, 31)
+      const late = yield* newWork(yield* Fixtures.uuid, kind)
+      yield* enqueue(ours, late, afterNoon(2))
+      assert.deepStrictEqual(refs(yield* claimNext(afterNoon(2))), [late.ref])
     }))
 
   it.effect("claims from several lanes, up to the limit", () =>

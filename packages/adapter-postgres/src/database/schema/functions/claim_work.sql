@@ -39,7 +39,6 @@ AS $$
 #variable_conflict use_column
 DECLARE
   names text[];
-  seen text[] := '{}';
   claimed work[];
 BEGIN
   LOOP
@@ -48,9 +47,8 @@ BEGIN
     claimed := ARRAY(SELECT claim_items(names, most, at, lease_end, claim, holders, held, organization_most));
     PERFORM schedule_lanes(names, ARRAY(SELECT lane_name FROM unnest(claimed)), at);
 
-    -- When a full page of lanes had no item to claim, read the next page.
-    EXIT WHEN cardinality(claimed) > 0 OR cardinality(names) < most OR names <@ seen;
-    seen := seen || names;
+    -- When a full page of lanes had no item to claim, read the next page: none of these lanes is due any more.
+    EXIT WHEN cardinality(claimed) > 0 OR cardinality(names) < most;
   END LOOP;
   RETURN QUERY
     SELECT

@@ -1,8 +1,8 @@
 -- Locks due lanes, at most `most`, and returns their names: a step of `claim_work.sql`, which explains the parameters.
 --
 -- The organizations are found one after the other, each with one step in the index, because one of them may have thousands
--- of due lanes. Of its lanes those that have waited longest are taken. More lanes are read than are locked, because
--- concurrent claims may have locked the first ones.
+-- of due lanes. Of its lanes those that have waited longest are taken, however few items it can get: some of these lanes may
+-- hold their share already. More lanes are read than are locked, because concurrent claims may have locked the first ones.
 CREATE OR REPLACE FUNCTION lock_due_lanes(
   wanted text,
   most integer,
@@ -45,7 +45,7 @@ BEGIN
       FROM work_lanes
       WHERE kind = wanted AND organization_id = organization.id AND next_due <= at AND next_due < 'infinity'
       ORDER BY next_due
-      LIMIT greatest(0, least(most * 4, (organization_most - coalesce(holder.items, 0) + 1) / 2))
+      LIMIT CASE WHEN coalesce(holder.items, 0) < organization_most THEN most * 4 ELSE 0 END
     ) lane
     ORDER BY turn, next_due
     LIMIT most * 4

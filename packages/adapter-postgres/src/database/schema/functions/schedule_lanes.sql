@@ -17,10 +17,15 @@ BEGIN
       WHEN found.closed AND found.leased > 0 THEN at + interval '1 minute'
       -- The lane is full, but its settlements may not see `closed`.
       WHEN found.head_due IS NOT NULL AND found.leased >= lane.allowed THEN at + interval '1 second'
-      -- An item waits for the end of a pause, for the turn of its lane, or, as the first of a fifo lane, for its time.
+      -- An item waits for the end of a pause, for the turn of its lane, or, as the first of a fifo lane, for its time. A lane
+      -- that gets none, because it holds its share, goes behind the others.
       WHEN found.closed OR found.head_due <= at THEN greatest(
         lane.paused_until,
-        CASE WHEN found.served THEN at ELSE lane.served_at END,
+        CASE
+          WHEN found.served THEN at
+          WHEN cardinality(schedule_lanes.served) = 0 THEN at + interval '1 millisecond'
+          ELSE lane.served_at
+        END,
         found.head_due
       )
       -- The last due item was just claimed: the next claim finds none.
