@@ -28,6 +28,16 @@ it.effect("one key gets half of the places, and another finds some", () =>
     assert.deepStrictEqual([yield* countIn(ours), yield* countIn(theirs)], [4, 3])
   }))
 
+it.effect("grants each key its first place at once, even if none is free", () =>
+  Effect.gen(function*() {
+    const take = taker(new Turns<string>({ places: 2, share: "half", isFirstGranted: true }))
+    const first = yield* Effect.forEach(["a", "b", "c", "c"], take)
+    assert.deepStrictEqual(yield* Effect.forEach(first, ({ isIn }) => isIn), [true, true, true, false])
+    yield* Effect.forEach(first.slice(2, 3), ({ end }) => end)
+    yield* Effect.yieldNow
+    assert.deepStrictEqual(yield* Effect.forEach(first.slice(3), ({ isIn }) => isIn), [true])
+  }))
+
 it.effect("a key gets as many again once its own have ended", () =>
   Effect.gen(function*() {
     const take = taker(new Turns<string>({ places: 8, share: "half" }))

@@ -60,6 +60,8 @@ export interface Options {
    * alone gets half of them, two get a third each, and some are always free for another. By default, all places.
    */
   readonly share?: number | "half"
+  /** Whether a key that holds none gets its first place at once, even if none is free. */
+  readonly isFirstGranted?: boolean
 }
 
 /** A request for places. */
@@ -105,8 +107,9 @@ export class Turns<Key> {
     return share === "half" ? held + weight <= this.free : held + weight <= share
   }
 
-  private hasPlaces(weight: number): boolean {
-    return weight <= this.free || (this.used === 0 && this.free > 0)
+  private hasPlaces(key: Key, weight: number): boolean {
+    return weight <= this.free || (this.used === 0 && this.free > 0) ||
+      (this.options.isFirstGranted === true && !this.holding.has(key))
   }
 
   private hold(request: Request<Key>): void {
@@ -135,7 +138,7 @@ export class Turns<Key> {
   private grantNext(): void {
     let request = this.next()
     // One that needs more places than are free keeps its turn, because smaller ones could pass it forever.
-    while (request !== null && this.hasPlaces(request.weight)) {
+    while (request !== null && this.hasPlaces(request.key, request.weight)) {
       this.stopWaiting(request)
       this.hold(request)
       request.resume()
@@ -149,7 +152,10 @@ export class Turns<Key> {
 
   /** Takes the turn of a request, or returns the wait for it. */
   private take(request: Request<Key>): Effect.Effect<void> | null {
-    if (this.waiting.size === 0 && this.isWithinShare(request.key, request.weight) && this.hasPlaces(request.weight)) {
+    if (
+      this.waiting.size === 0 && this.isWithinShare(request.key, request.weight) &&
+      this.hasPlaces(request.key, request.weight)
+    ) {
       this.hold(request)
       return null
     }

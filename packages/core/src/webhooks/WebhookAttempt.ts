@@ -61,7 +61,7 @@ const attempt_time_max = Duration.seconds(25)
  * The maximum number of concurrent attempts of a process to one host, and how long a further attempt waits for its turn.
  *
  * A host can be a third party's, such as one workflow provider, and webhooks of several organizations can have the same
- * host. One organization gets at most half of the places, and one webhook at most half of those of its organization.
+ * host. A webhook gets at most half of the places, and always one, so that no other can delay it by not responding.
  */
 const [host_attempts_max, host_wait_max] = [64, Duration.seconds(20)]
 
@@ -115,11 +115,7 @@ const makePost = Effect.gen(function*() {
   const webhooks = yield* WebhookStore
   const hosts = yield* RcMap.make({
     lookup: (_host: string) =>
-      Effect.sync(() => new Turns<OrganizationId>({ places: host_attempts_max, share: "half" }))
-  })
-  const organizations = yield* RcMap.make({
-    lookup: (_hostOfOrganization: string) =>
-      Effect.sync(() => new Turns<WebhookId>({ places: host_attempts_max / 2, share: "half" }))
+      Effect.sync(() => new Turns<WebhookId>({ places: host_attempts_max, share: "half", isFirstGranted: true }))
   })
 
   const postNow = Effect.fnUntraced(function*({ body, event_id, organization_id, webhook }: Posting) {
@@ -161,11 +157,9 @@ const makePost = Effect.gen(function*() {
   return Effect.fnUntraced(function*(posting: Posting) {
     // With a period at its end, a name is that of the same host.
     const host = new URL(posting.webhook.url).hostname.replace(/\.$/, "")
-    const { organization_id, webhook } = posting
     const ofHost = yield* RcMap.get(hosts, host)
-    const ofOrganization = yield* RcMap.get(organizations, `${host} ${organization_id}`)
     const asked_at = yield* DateTime.now
-    const turn = Effect.andThen(ofOrganization.acquire(webhook.id), ofHost.acquire(organization_id))
+    const turn = ofHost.acquire(posting.webhook.id)
     if (Option.isNone(yield* Effect.timeoutOption(turn, host_wait_max))) return yield* new HostBusy()
     return yield* postCurrent(posting, asked_at)
   }, Effect.scoped)

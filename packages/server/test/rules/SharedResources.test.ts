@@ -99,7 +99,7 @@ const rows: Readonly<Record<string, Code>> = {
   },
   "Attempts to one host": {
     numbers: [number("core/src/webhooks/WebhookAttempt.ts", /\[host_attempts_max, host_wait_max\] = \[(\d+), /)],
-    turns: ["core/src/webhooks/WebhookAttempt.ts", "core/src/webhooks/WebhookAttempt.ts"]
+    turns: ["core/src/webhooks/WebhookAttempt.ts"]
   },
   "Connections to endpoints": { numbers: [number("adapter-http/src/outbound/Connections.ts", /idle_max = (\d+)/)] },
   "Unverified bodies of callbacks": {

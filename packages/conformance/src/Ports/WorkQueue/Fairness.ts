@@ -91,8 +91,10 @@ const lanes = (it: It) => {
       const { ours, queue } = yield* start
       const kind = "webhook_delivery" as const
       const lanes = yield* Effect.replicateEffect(Fixtures.uuid, 20)
-      yield* Effect.forEach([...lanes, ...lanes, ...lanes], (lane) =>
-        Effect.flatMap(newWork(lane, kind), (work) => enqueue(ours, work, Fixtures.noon)))
+      yield* Effect.forEach(
+        [...lanes, ...lanes, ...lanes],
+        (lane) => Effect.flatMap(newWork(lane, kind), (work) => enqueue(ours, work, Fixtures.noon))
+      )
       let held = 0
       const claimNext = Effect.fnUntraced(function*(now: DateTime.Utc) {
         const options = { kind, limit: 4, now, lease_until: afterNoon(60), token: yield* Fixtures.uuid }
