@@ -21,8 +21,13 @@ import { type Claim, type ClaimedWork, LeaseTime, WorkKind, WorkQueue, WorkSigna
  * get a third each, and some are always free for another.
  */
 export const in_progress_max = 256
-/** The maximum number of items of one claim. */
-const batch_max = 16
+/**
+ * The maximum number of items of one claim of the loop. All of them begin at once, without a pause for requests of the same
+ * process.
+ */
+const claim_max = 16
+/** The maximum number of items of each kind that `runOnce` claims. */
+const batch_max = 64
 /** How long a stopping worker waits for the items in progress. */
 const shutdown_time_max = Duration.seconds(20)
 
@@ -122,7 +127,7 @@ const makeLoop = Effect.fnUntraced(function*(
     if (!(yield* canary.isReadable)) return false
     const { free, held } = turns
     if (free <= 0) return false
-    const limit = Math.min(free, batch_max)
+    const limit = Math.min(free, claim_max)
     // Uninterruptible: a claimed item that is not started would be blocked until its lease ends.
     return yield* Effect.uninterruptible(Effect.gen(function*() {
       // Without a span: the loop claims four times a second.
