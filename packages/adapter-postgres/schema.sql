@@ -578,7 +578,7 @@ CREATE TABLE webhooks (
   CONSTRAINT webhooks_url_check CHECK (((char_length(url) >= 1) AND (char_length(url) <= 2048)))
 );
 
-CREATE INDEX webhooks_active ON webhooks USING btree (organization_id, id) WHERE (status = 'active'::text);
+CREATE INDEX webhooks_active ON webhooks USING btree (organization_id, include_resource DESC) WHERE (status = 'active'::text);
 
 CREATE INDEX webhooks_recent ON webhooks USING btree (organization_id, created_at DESC, id DESC);
 

@@ -18,7 +18,7 @@ CREATE TABLE webhooks (
   CHECK ((consecutive_failures = 0) = (first_failure_at IS NULL))
 );
 CREATE INDEX webhooks_recent ON webhooks (organization_id, created_at DESC, id DESC);
-CREATE INDEX webhooks_active ON webhooks (organization_id, id) WHERE status = 'active';
+CREATE INDEX webhooks_active ON webhooks (organization_id, include_resource DESC) WHERE status = 'active';
 
 -- An event has a full body and the contact that it is about only if a webhook with `include_resource` subscribed to it.
 CREATE TABLE webhook_events (
