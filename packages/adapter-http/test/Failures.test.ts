@@ -100,13 +100,16 @@ describe("a defect", () => {
     })
   })
 
-  it("includes a response that violates the contract, whose values are not logged", async () => {
+  it("includes a result that cannot be encoded, whose values are not logged", async () => {
     const { layer, lines } = logged()
-    const list = Effect.succeed([{ id: "canary-1", name: "canary-2", color: "canary-3" }]) as unknown
-    const instead = Layer.merge(layer, tagsThat({ list: list as Tags["Service"]["list"] }))
-    await serving({ instead }, async (service) => {
+    const list = () => Effect.succeed({ data: "canary-1", next_cursor: "canary-2" }) as unknown
+    const contacts = Layer.effect(
+      Contacts,
+      Effect.map(Contacts, (real) => ({ ...real, list: list as Contacts["Service"]["list"] }))
+    )
+    await serving({ instead: Layer.merge(layer, contacts) }, async (service) => {
       const { key } = await service.organization()
-      const response = await service.request("GET", "/v1/tags", { key })
+      const response = await service.request("GET", "/v1/contacts", { key })
       assert.strictEqual(response.status, 500)
       assert.include(lines.join("\n"), "data")
       assert.notInclude(lines.join("\n"), "canary")

@@ -1,13 +1,12 @@
 import { PgTypes } from "@effect/sql-pg"
 import { assert, it } from "@effect/vitest"
 import * as Client from "@messaging-crm/adapter-postgres/Client"
-import { fast } from "@messaging-crm/fast/Codecs"
 import { Arbitrary, Config, DateTime, Effect, Layer, Result, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import * as Types from "../src/database/Client/Types.ts"
 
 const timestamptz = 1184
-const types = Types.make(fast.time)
+const types = Types.make()
 
 const client = Layer.unwrap(Effect.map(Config.Redacted("TEST_DATABASE_URL"), (url) => Client.layer({ url })))
 

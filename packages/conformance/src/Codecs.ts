@@ -1,7 +1,7 @@
-/** Properties of `CodecFunctions`: they convert a value of the service exactly as its schema does. */
+/** Properties of codecs: they convert a value of the service exactly as its schema does. */
 import { assert, it } from "@effect/vitest"
-import type { CodecFunctions, OwnSchema as Codec, OwnStruct } from "@messaging-crm/core/Codecs"
-import { Arbitrary, Effect, Option, Predicate, Schema, Struct } from "effect"
+import { decoder, encoder, type OwnSchema as Codec, type OwnStruct, valuesDecoder } from "@messaging-crm/core/Codecs"
+import { Arbitrary, Option, Predicate, Schema, Struct } from "effect"
 import { hardText } from "./Arbitraries.ts"
 
 const isPlain = (value: unknown): value is Readonly<Record<string, unknown>> =>
@@ -88,20 +88,19 @@ const decodingWith = (name: string, schema: Codec, convert: (own: unknown) => un
 }
 
 /** Registers the property for what a schema decodes. */
-export const decoding = ({ decode }: CodecFunctions, name: string, schema: Codec) =>
-  decodingWith(name, schema, (own) => Effect.runSync(decode(schema)(own)))
+export const decoding = (name: string, schema: Codec) => decodingWith(name, schema, decoder(schema))
 
 /** Registers the property for what a schema decodes from the values of its fields, in their order. */
-export const decodingValues = ({ decodeValues }: CodecFunctions, name: string, schema: OwnStruct) => {
-  const decode = Option.getOrThrow(Option.fromNullOr(decodeValues(schema)))
+export const decodingValues = (name: string, schema: OwnStruct) => {
+  const decode = valuesDecoder(schema)
   const names = Object.keys(schema.fields)
   decodingWith(name, schema, (own) => decode(names.map((field) => (own as Whole)[field])))
 }
 
 /** Registers the property for what a schema encodes. */
-export const encoding = ({ encode }: CodecFunctions, name: string, schema: Codec) => {
+export const encoding = (name: string, schema: Codec) => {
   const flipped = Schema.flip(schema)
-  const convert = (own: unknown) => Effect.runSync(encode(schema)(own))
+  const convert = encoder(schema)
   const value = acceptedBy(flipped, Arbitrary.schema(schema), (value) => value)
   it.prop(name, { value, text }, ({ text, value }) => compare(flipped, convert, value, text))
   it.prop(

@@ -7,7 +7,6 @@
  */
 import { TryRequests } from "@messaging-crm/adapter-http/Docs"
 import { Worker } from "@messaging-crm/core/Worker"
-import * as FastCodecs from "@messaging-crm/fast/Codecs"
 import { Effect, Layer } from "effect"
 import * as Print from "./cli/Print.ts"
 import * as Database from "./Database.ts"
@@ -44,8 +43,7 @@ const production = Effect.fnUntraced(function*(provider: Provider, { migrate = f
     Layers.tuning,
     Layer.succeed(TryRequests, yield* readOr(settings.docs_try_requests, false)),
     Layer.merge(Database.clock, Database.statistics).pipe(Layer.provide(database))
-    // Provided outermost, because the database client decodes times with these codecs. `dev` and the tests use the checked codecs.
-  ).pipe(Layer.provideMerge(FastCodecs.layer))
+  )
   return { crm, database, environment }
 })
 

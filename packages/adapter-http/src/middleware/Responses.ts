@@ -1,5 +1,5 @@
 /** Responses: how the results of operations become JSON. */
-import { Codecs, type OwnSchema } from "@messaging-crm/core/Codecs"
+import { encoder, type OwnSchema } from "@messaging-crm/core/Codecs"
 import type { EncodedResponse, KeyedRequest, Respond } from "@messaging-crm/core/Idempotency"
 import { Context, Effect } from "effect"
 import { HttpServerResponse } from "effect/http"
@@ -7,7 +7,7 @@ import { HttpApi, type HttpApiEndpoint } from "effect/http-api"
 import { Api } from "../api/Api.ts"
 import * as ErrorMapping from "../api/ErrorMapping.ts"
 
-const encoder = new TextEncoder()
+const utf8 = new TextEncoder()
 
 /**
  * The current request with its idempotency key; null for one without a key. It is part of the context,
@@ -49,18 +49,15 @@ const codecFor = (endpoint: HttpApiEndpoint.Top) => {
   const codec = codecs.get(endpoint)
   if (codec === undefined) throw new Error(`${endpoint.method} ${endpoint.path} is not in the contract.`)
   const { schema, status } = codec
-  return {
-    status,
-    text: (result: unknown): Effect.Effect<string> =>
-      Effect.flatMap(Codecs, ({ encode }) => Effect.map(encode(schema)(result), (json) => JSON.stringify(json)))
-  }
+  const encode = encoder(schema)
+  return { status, text: (result: unknown): string => JSON.stringify(encode(result)) }
 }
 
 /** Responds with a body, as text and not as bytes, so that Node writes it together with the headers. */
 export const body = (endpoint: HttpApiEndpoint.Top) => {
   const { status, text } = codecFor(endpoint)
   return (result: unknown): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
-    Effect.map(text(result), (json) => HttpServerResponse.text(json, { status, contentType: "application/json" }))
+    Effect.sync(() => HttpServerResponse.text(text(result), { status, contentType: "application/json" }))
 }
 
 /** Responds with one resource. */
@@ -72,7 +69,7 @@ export const single = (endpoint: HttpApiEndpoint.Top) => {
 /** Responds with the resource of a write. The operation encodes it, and records it if the request has a key. */
 export const written = (endpoint: HttpApiEndpoint.Top) => {
   const { status, text } = codecFor(endpoint)
-  const encode = (data: unknown) => Effect.map(text({ data }), (json) => ({ status, body: encoder.encode(json) }))
+  const encode = (data: unknown) => Effect.sync(() => ({ status, body: utf8.encode(text({ data })) }))
   return <E, R>(
     write: (respond: Respond<unknown, EncodedResponse>) => Effect.Effect<EncodedResponse, E, R>
   ) =>

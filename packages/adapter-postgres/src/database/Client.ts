@@ -1,5 +1,4 @@
 import { PgClient, type PgConnection } from "@effect/sql-pg"
-import { Codecs } from "@messaging-crm/core/Codecs"
 import { Context, Effect, Layer, Option, Redacted } from "effect"
 import { Reactivity } from "effect/reactivity"
 import { SqlClient, type SqlConnection, SqlError, type Statement } from "effect/sql"
@@ -112,10 +111,9 @@ type Shape = Omit<Connections.Config, "driver"> & {
 }
 
 const make = Effect.fnUntraced(function*({ settings, ...shape }: Shape) {
-  const { time } = yield* Codecs
   const { borrower, reserve } = yield* Connections.make({
     ...shape,
-    driver: { applicationName: "messaging-crm", startupParameters: settings, types: Types.make(time) }
+    driver: { applicationName: "messaging-crm", startupParameters: settings, types: Types.make() }
   })
   return yield* SqlClient.make({
     driver: "pg",

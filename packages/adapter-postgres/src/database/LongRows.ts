@@ -13,7 +13,7 @@ import type { Found, Position } from "@messaging-crm/core/Page"
 import { Turns } from "@messaging-crm/core/Turns"
 import { Effect, Predicate, type Schema } from "effect"
 import type { SqlClient, SqlError, Statement as Sql } from "effect/sql"
-import { selection, valueOf } from "./Rows.ts"
+import { selection } from "./Rows.ts"
 
 /** The types of long columns, by name. */
 type Columns = Readonly<Record<string, "jsonb" | "text">>
@@ -26,7 +26,7 @@ const lengthOf = (column: string, type: Columns[string]): string =>
 const shortened = (column: string, type: Columns[string], bytes_max: number): string =>
   `CASE WHEN ${lengthOf(column, type)} > ${bytes_max} THEN ${type === "text" ? "''" : "'\"\"'"} ELSE ${column} END`
 
-const isMatch = (row: unknown): boolean => valueOf(row, "is_match", -1) === true
+const isMatch = (values: ReadonlyArray<unknown>): boolean => values.at(-1) === true
 
 /** The turns of long pages. A process reads one at a time, because each occupies the event loop for tens of milliseconds. */
 const turns = new Turns<OrganizationId>({ places: 1 })
@@ -58,16 +58,16 @@ export const longRows = <const Fields extends Readonly<Record<string, OwnSchema>
   }
 ): LongRows<Schema.Struct<Fields>["Type"]> => {
   type Row = Schema.Struct<Fields>["Type"]
-  const { columns, fields, reading } = selection(schema, expressionOf)
+  const { columns, decode, fields } = selection(schema, expressionOf)
   const names = Object.keys(long)
   const share = Math.floor(limits.page_bytes_max / (limits.page_size_max + 1) / names.length)
   const { columns: short_columns } = selection(
     schema,
     (field) => long[field] === undefined ? expressionOf(field) : shortened(expressionOf(field), long[field], share)
   )
-  const places = names.map((name) => [name, fields.indexOf(name)] as const)
+  const places = names.map((name) => fields.indexOf(name))
   // An empty text that is not a shortened one causes a second statement, too.
-  const isShortened = (row: unknown): boolean => places.some(([name, place]) => valueOf(row, name, place) === "")
+  const isShortened = (values: ReadonlyArray<unknown>): boolean => places.some((place) => values[place] === "")
 
   const length = Object.entries(long).map(([name, type]) => `coalesce(${lengthOf(name, type)}, 0)`).join(" + ")
   const order = `ORDER BY ${time} DESC, id DESC`
@@ -88,18 +88,17 @@ export const longRows = <const Fields extends Readonly<Record<string, OwnSchema>
 
   const page = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, wanted: Wanted) {
     const { has_matches = false, proceed = Effect.void, statementOf } = wanted
-    const { decode, run } = yield* reading
-    const short = yield* run(statementOf(short_columns))
+    const short = yield* statementOf(short_columns).values
     const isShort = !short.some(isShortened)
     const found = isShort
       ? short
-      : yield* turns.run(wanted.organization_id, Effect.andThen(proceed, run(fitting(sql, wanted))))
+      : yield* turns.run(wanted.organization_id, Effect.andThen(proceed, fitting(sql, wanted).values))
     const [matches, others] = isShort && !has_matches
       ? [found, []]
       : [found.filter(isMatch), found.filter(Predicate.not(isMatch))]
-    const rows = yield* decode(matches)
-    const isCut = !isShort && found.length > 0 && found.length !== valueOf(found[0], "total", -2)
-    const [end] = isCut ? rows.slice(-1) : yield* decode(others)
+    const rows = matches.map((values) => decode(values))
+    const isCut = !isShort && found.length > 0 && found.length !== found[0]?.at(-2)
+    const [end] = isCut ? rows.slice(-1) : others.map((values) => decode(values))
     return { rows, stopped_at: end === undefined ? null : positionOf(end) } satisfies Found<Row>
   })
 

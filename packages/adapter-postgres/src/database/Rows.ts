@@ -1,14 +1,14 @@
 /** Decodes the rows that a statement returns into core's types, and deletes old rows. */
-import { Codecs, type OwnSchema } from "@messaging-crm/core/Codecs"
+import { decoder, type OwnSchema, valuesDecoder } from "@messaging-crm/core/Codecs"
 import type { Timestamp } from "@messaging-crm/core/Timestamps"
-import { Array, Effect, type Option, Predicate, Schema } from "effect"
+import { Array, Effect, type Option, type Schema } from "effect"
 import type { SqlClient, SqlError, Statement as Sql } from "effect/sql"
 import { date } from "./Columns.ts"
 
 /** A statement. Its database errors become defects. */
 type Statement = Effect.Effect<ReadonlyArray<unknown>, SqlError.SqlError>
 
-/** The schema of every row that is read, for the test that compares the codecs of `@messaging-crm/fast` with it. */
+/** The schema of every row that is read, for the test that compares the codecs with it. */
 export const schemas = new Set<OwnSchema>()
 
 /** The schema of every row that is read by position. */
@@ -17,36 +17,23 @@ export const selected = new Set<Schema.Struct<Readonly<Record<string, OwnSchema>
 /** Makes a function that runs a statement and decodes every row. */
 export const rows = <S extends OwnSchema>(schema: S) => {
   schemas.add(schema)
-  const all = Schema.Array(schema)
-  return (statement: Statement): Effect.Effect<ReadonlyArray<S["Type"]>> => Effect.orDie(decoded(all, statement))
+  const decode = decoder(schema)
+  return (statement: Statement): Effect.Effect<ReadonlyArray<S["Type"]>> =>
+    Effect.orDie(Effect.map(statement, (found) => found.map(decode)))
 }
 
-const decoded = <S extends OwnSchema>(schema: S, statement: Statement): Effect.Effect<S["Type"], SqlError.SqlError> =>
-  Effect.flatMap(Codecs, ({ decode }) => Effect.flatMap(statement, decode(schema)))
-
-/** How the rows of a list are read. Between the two steps, a row is an object of its columns, or their values. */
-export interface Reading<Row> {
-  readonly run: (statement: Sql.Statement<unknown>) => Effect.Effect<ReadonlyArray<unknown>, SqlError.SqlError>
-  readonly decode: (found: ReadonlyArray<unknown>) => Effect.Effect<ReadonlyArray<Row>>
-}
-
-/** Returns the value of a column, by its name or its place. A negative place counts from the last column. */
-export const valueOf = (row: unknown, column: string, place: number): unknown =>
-  Array.isArray(row) ? row.at(place) : Predicate.hasProperty(row, column) ? row[column] : undefined
-
-/** The columns that a list selects, and how its rows are read. */
+/** The columns that a list selects, and how its rows are read: as their values, in the order of the fields. */
 export interface Selection<Row> {
   readonly fields: ReadonlyArray<string>
   readonly columns: string
-  readonly reading: Effect.Effect<Reading<Row>>
+  readonly decode: (values: ReadonlyArray<unknown>) => Row
   readonly rows: (statement: Sql.Statement<unknown>) => Effect.Effect<ReadonlyArray<Row>, SqlError.SqlError>
 }
 
 /**
  * Makes the selection of a schema's fields, each by its expression, for a list of many rows.
  *
- * Rows are decoded by position where the codecs can, because the driver makes an
- * object of each row more slowly than it reads the row.
+ * Rows are read by position, because the driver makes an object of each row more slowly than it reads the row.
  */
 export const selection = <const Fields extends Readonly<Record<string, OwnSchema>>>(
   schema: Schema.Struct<Fields>,
@@ -54,32 +41,13 @@ export const selection = <const Fields extends Readonly<Record<string, OwnSchema
 ): Selection<Schema.Struct<Fields>["Type"]> => {
   selected.add(schema)
   schemas.add(schema)
-  const all = Schema.Array(schema)
   const fields = Object.keys(schema.fields)
-  const named = (values: unknown) =>
-    Object.fromEntries(fields.map((field, place) => [field, valueOf(values, field, place)]))
-  const reading = Effect.map(Codecs, ({ decode, decodeValues }): Reading<Schema.Struct<Fields>["Type"]> => {
-    const decodeRow = decodeValues(schema)
-    return decodeRow === null
-      ? { run: (statement) => statement, decode: decode(all) }
-      : {
-        run: ({ values }) => values,
-        decode: (found) =>
-          Effect.suspend(() => {
-            try {
-              return Effect.succeed((found as ReadonlyArray<ReadonlyArray<unknown>>).map(decodeRow))
-            } catch (defect) {
-              // Decoding by name fails with the name of the column.
-              return Effect.andThen(decode(all)(found.map(named)), Effect.die(defect))
-            }
-          })
-      }
-  })
+  const decode = valuesDecoder(schema)
   return {
     fields,
     columns: fields.map((field) => `${expressionOf(field)} AS ${field}`).join(", "),
-    reading,
-    rows: (statement) => Effect.flatMap(reading, ({ decode, run }) => Effect.flatMap(run(statement), decode))
+    decode,
+    rows: ({ values }) => Effect.map(values, (found) => found.map((row) => decode(row)))
   }
 }
 

@@ -1,10 +1,8 @@
 import { assert, it } from "@effect/vitest"
 import * as Fixtures from "@messaging-crm/conformance/Fixtures"
-import { Codecs } from "@messaging-crm/core/Codecs"
 import { type Contact, type ContactCriteria, ContactStore } from "@messaging-crm/core/Contacts"
 import type { MemberId, OrganizationId } from "@messaging-crm/core/Ids"
 import type { Found, Position } from "@messaging-crm/core/Page"
-import { fast } from "@messaging-crm/fast/Codecs"
 import { DateTime, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { unlimited } from "../../src/database/Unlimited.ts"
@@ -79,8 +77,6 @@ it.layer(Processes.database, { excludeTestServices: true, timeout: "3 minutes" }
     const full = Array.from({ length: 51 }, (_, index) => old + index)
     assert.deepStrictEqual(yield* pagesOf(ours, customers, 51), [few, [], full])
     assert.deepStrictEqual(yield* pagesOf(ours, { channel: "phone_messaging" }, 51), [few, [], full])
-    const read = Effect.provideService(pagesOf(ours, customers, 51), Codecs, fast)
-    assert.deepStrictEqual(yield* read, [few, [], full], "read by position")
     const leads = { lifecycle_stage: "lead", channel: "phone_messaging" } as const
     assert.deepStrictEqual(yield* pagesOf(ours, leads, 51), [[], []])
     const evangelists = { lifecycle_stage: "evangelist", owner_user_id } as const

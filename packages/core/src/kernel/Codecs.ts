@@ -1,11 +1,11 @@
 /**
  * How the service converts its own values: rows of the database to core's types, and results of operations to JSON.
  *
- * The default is the schema itself. `@messaging-crm/fast` has codecs that skip the schema's checks, because the service
- * checked these values before it stored them. A stored object with a tag that only a newer version knows is a defect by
- * default, and unchanged with these codecs.
+ * A codec applies the transformations of a schema without its checks, because the service checked these values before it
+ * stored them. It returns what the schema does, except that an object with a tag that only a newer version knows stays unchanged.
  */
-import { Context, DateTime, Effect, Schema, SchemaGetter } from "effect"
+import { Option, Schema, SchemaAST } from "effect"
+import { converterOf, valuesConverterOf } from "./Codecs/Derived.ts"
 
 /** A schema whose codecs need no services. */
 export type OwnSchema = Schema.Codec<unknown, unknown>
@@ -13,39 +13,36 @@ export type OwnSchema = Schema.Codec<unknown, unknown>
 /** A struct of such schemas, such as the columns of a list. */
 export type OwnStruct = Schema.Struct<Readonly<Record<string, OwnSchema>>>
 
-/** Decodes and encodes own values. A value that does not match its schema is a defect, or is not detected by fast codecs. */
-export interface CodecFunctions {
-  readonly decode: <S extends OwnSchema>(schema: S) => (stored: unknown) => Effect.Effect<S["Type"]>
-  readonly encode: (schema: OwnSchema) => (own: unknown) => Effect.Effect<unknown>
-  /**
-   * Returns the function that makes an object of the values of its fields, in the order of the schema; null if
-   * objects have to be decoded by the names of their fields.
-   */
-  readonly decodeValues: <S extends OwnStruct>(schema: S) => ((values: ReadonlyArray<unknown>) => S["Type"]) | null
-  /** Returns the time that is the given number of milliseconds after the Unix epoch. */
-  readonly time: (millis: number) => DateTime.Utc
+/** Makes a codec on its first call, because a command uses few of them. If it throws, the error of the schema names the field. */
+const codecOf = <A, B>(derive: () => Option.Option<(value: A) => B>, check: (value: A) => unknown): (value: A) => B => {
+  let convert: ((value: A) => B) | undefined
+  return (value) => {
+    convert ??= Option.getOrThrowWith(derive(), () => new Error("No codec can be derived from a part of the schema."))
+    try {
+      return convert(value)
+    } catch (defect) {
+      check(value)
+      throw defect
+    }
+  }
 }
 
-/** The codecs of Effect's schemas. */
-export const checked: CodecFunctions = {
-  decode: (schema) => {
-    const decode = Schema.decodeUnknownEffect(schema)
-    return (stored) => Effect.orDie(decode(stored))
-  },
-  encode: (schema) => {
-    const encode = Schema.encodeUnknownEffect(schema)
-    return (own) => Effect.orDie(encode(own))
-  },
-  decodeValues: () => null,
-  time: DateTime.makeUnsafe
+/** Makes the function that decodes an own value. */
+export const decoder = <S extends OwnSchema>(schema: S): (stored: unknown) => S["Type"] =>
+  codecOf<unknown, unknown>(() => converterOf(schema.ast), (stored) => Schema.decodeUnknownSync(schema)(stored))
+
+/** Makes the function that encodes an own value. */
+export const encoder = <S extends OwnSchema>(schema: S): (own: S["Type"]) => S["Encoded"] =>
+  codecOf<unknown, unknown>(
+    () => converterOf(SchemaAST.flip(schema.ast)),
+    (own) => Schema.encodeUnknownSync(schema)(own)
+  )
+
+/** Makes the function that decodes an object from the values of its fields, in the order of the schema. All are required. */
+export const valuesDecoder = <S extends OwnStruct>(schema: S): (values: ReadonlyArray<unknown>) => S["Type"] => {
+  const names = Object.keys(schema.fields)
+  return codecOf<ReadonlyArray<unknown>, unknown>(
+    () => valuesConverterOf(schema.ast),
+    (values) => Schema.decodeUnknownSync(schema)(Object.fromEntries(names.map((name, place) => [name, values[place]])))
+  ) as (values: ReadonlyArray<unknown>) => S["Type"]
 }
-
-/** The codecs that this process uses. */
-export const Codecs = Context.Reference<CodecFunctions>("@messaging-crm/core/Codecs", { defaultValue: () => checked })
-
-/** Makes the getter of a decoding that only normalizes, such as trimming, and is idempotent. */
-export const normalizing = <A>(normalize: (value: A) => A): SchemaGetter.Getter<A, A> =>
-  Object.assign(SchemaGetter.transform(normalize), { isNormalizing: true })
-
-/** Returns whether a getter only normalizes, so that decoding an own value may leave it out. */
-export const isNormalizing = (getter: object): boolean => "isNormalizing" in getter

@@ -1,6 +1,6 @@
 /** Text schemas: text that is stored, trimmed where it is one line, with its limits in the JSON Schema. */
 import { type JsonSchema, Schema, SchemaGetter } from "effect"
-import { normalizing } from "./Codecs.ts"
+import { normalizing } from "./Normalizing.ts"
 import { plainLine } from "./PlainText.ts"
 import { isStorable } from "./Text.ts"
 

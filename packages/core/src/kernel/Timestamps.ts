@@ -1,7 +1,8 @@
 import { DateTime, Effect, Option, Record, Schema, SchemaGetter, SchemaIssue, SchemaTransformation } from "effect"
+import { isoOf } from "./Times.ts"
 
 /** The encoding of a time: ISO 8601 with three decimals and `Z`. */
-export const toIso = SchemaGetter.transform(DateTime.formatIso)
+const toIso = SchemaGetter.transform(isoOf)
 
 /** Schema for a time: `DateTime.Utc` in code, ISO 8601 with three decimals and `Z` on the wire. */
 export const Timestamp = Schema.DateTimeUtcFromString.from.pipe(
@@ -22,7 +23,7 @@ export const withTextTimes = (record: object): object =>
   Object.values(record).some(DateTime.isDateTime)
     ? Record.map(
       record as Readonly<Record<string, unknown>>,
-      (value) => DateTime.isDateTime(value) ? DateTime.formatIso(value) : value
+      (value) => DateTime.isDateTime(value) ? isoOf(value) : value
     )
     : record
 

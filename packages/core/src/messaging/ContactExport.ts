@@ -3,7 +3,7 @@ import { DateTime, Effect, Option, Schema, Stream, Struct } from "effect"
 import { ChannelType } from "../catalog/Channels.ts"
 import { Contact, ContactNotFound, ContactStore } from "../contacts/Contacts.ts"
 import { CurrentActor } from "../kernel/Actor.ts"
-import { Codecs } from "../kernel/Codecs.ts"
+import { encoder } from "../kernel/Codecs.ts"
 import { concurrently } from "../kernel/Concurrency.ts"
 import type { ContactId, MediaId, OrganizationId } from "../kernel/Ids.ts"
 import { operation } from "../kernel/Operations.ts"
@@ -54,6 +54,13 @@ export const export_schema = {
 
 // ----------------------------------------------------------- decisions
 
+const [encodeContact, encodeConversation, encodeMessage, encodeSend] = [
+  encoder(Contact),
+  encoder(Conversation),
+  encoder(ExportedMessage),
+  encoder(ExportedSend)
+]
+
 /** Returns the pieces of a JSON object whose last fields are arrays of items, each in pieces itself. */
 const jsonObject = <E, R>(
   head: object,
@@ -93,17 +100,12 @@ const makeReadFile = Effect.gen(function*() {
 
 /** Makes the function that exports a conversation with its sends and messages. */
 const makeExportConversation = Effect.gen(function*() {
-  const { encode } = yield* Codecs
   const readFile = yield* makeReadFile
   const store = yield* PersonalDataStore
 
-  const encodeConversation = encode(Conversation)
-  const encodeMessage = encode(ExportedMessage)
-  const encodeSend = encode(ExportedSend)
-
   const exportMessage = Effect.fnUntraced(function*(organization_id: OrganizationId, message: Message) {
     const bytes = message.media?.id ? yield* readFile(organization_id, message.media.id) : null
-    return yield* encodeMessage({ ...message, media: message.media === null ? null : { ...message.media, bytes } })
+    return encodeMessage({ ...message, media: message.media === null ? null : { ...message.media, bytes } })
   })
 
   const messagesOf = (organization_id: OrganizationId, { id }: ConversationRow) =>
@@ -113,19 +115,17 @@ const makeExportConversation = Effect.gen(function*() {
 
   const sendsOf = (organization_id: OrganizationId, { id }: ConversationRow) =>
     inPages((page) => store.sends(organization_id, id, page)).pipe(
-      Stream.mapEffect((send) => encodeSend(Struct.pick(send, Struct.keys(ExportedSend.fields))))
+      Stream.map((send) => encodeSend(Struct.pick(send, Struct.keys(ExportedSend.fields))))
     )
 
-  return Effect.fnUntraced(function*(organization_id: OrganizationId, row: ConversationRow) {
-    return jsonObject({ conversation: yield* encodeConversation(toConversation(row)) }, {
+  return (organization_id: OrganizationId, row: ConversationRow) =>
+    jsonObject({ conversation: encodeConversation(toConversation(row)) }, {
       sends: Stream.map(sendsOf(organization_id, row), (send) => Stream.make(JSON.stringify(send))),
       messages: Stream.map(messagesOf(organization_id, row), (message) => Stream.make(JSON.stringify(message)))
     })
-  })
 })
 
 export const makeExport = Effect.gen(function*() {
-  const { encode } = yield* Codecs
   const contacts = yield* ContactStore
   const exportConversation = yield* makeExportConversation
   const store = yield* PersonalDataStore
@@ -141,12 +141,12 @@ export const makeExport = Effect.gen(function*() {
         }, concurrently)
         const contact = yield* Effect.fromOption(found, () => new ContactNotFound())
         const head = {
-          exported_at: yield* encode(Timestamp)(yield* DateTime.now),
-          contact: yield* encode(Contact)(contact),
+          exported_at: DateTime.formatIso(yield* DateTime.now),
+          contact: encodeContact(contact),
           names: network_ids.map(Struct.pick(["channel_type", "name"]))
         }
         const conversations = Stream.fromIterable(rows).pipe(
-          Stream.mapEffect((row) => exportConversation(organization_id, row))
+          Stream.map((row) => exportConversation(organization_id, row))
         )
         return jsonObject(head, { conversations })
       })()

@@ -8,7 +8,7 @@
  */
 import { Context, DateTime, Effect, Layer, Schema, String } from "effect"
 import { CurrentActor } from "../kernel/Actor.ts"
-import { Codecs } from "../kernel/Codecs.ts"
+import { decoder } from "../kernel/Codecs.ts"
 import { FailureReason } from "../kernel/FailureReason.ts"
 import {
   ContactId,
@@ -191,7 +191,7 @@ export type Event = typeof Event.Type
 /** The event of a type. */
 export type EventOf<Type extends AnyEventType> = Extract<Event, { readonly type: Type }>
 
-const Body = Schema.fromJsonString(Event)
+const decodeEvent = decoder(Event)
 
 /** An event with its bytes, without the resource. */
 export type ListedEvent = Omit<RaisedEvent, "resource">
@@ -243,10 +243,12 @@ export const make = <const Type extends AnyEventType>(
 }
 
 /** Returns an event of the list. Unreleased versions raised events of contacts and webhooks without a conversation. */
-const listedBody = ({ body }: ListedEvent): string =>
-  body.includes("\"data\":{\"conversation_id\"")
-    ? body
-    : body.replace("\"data\":{", "\"data\":{\"conversation_id\":null,")
+const toListed = ({ body }: ListedEvent): Event =>
+  decodeEvent(JSON.parse(
+    body.includes("\"data\":{\"conversation_id\"")
+      ? body
+      : body.replace("\"data\":{", "\"data\":{\"conversation_id\":null,")
+  ))
 
 /** Returns the bytes of an event that a webhook gets. */
 export const bodyFor = (
@@ -299,7 +301,6 @@ export class Events extends Context.Service<Events, {
     Events,
     Effect.gen(function*() {
       const cursors = yield* Cursors
-      const { decode } = yield* Codecs
       const store = yield* EventStore
 
       const list = operation("events.list")(function*({ cursor, page_size, ...given }: ListOptions<EventFilters>) {
@@ -315,8 +316,7 @@ export class Events extends Context.Service<Events, {
           fetch: (request) => Effect.map(store.list(organization_id, { types, since }, request), complete),
           position: ({ created_at: at, id }) => ({ at, id })
         })
-        const data = yield* Effect.forEach(page.data, (event) => decode(Body)(listedBody(event)))
-        return { ...page, data }
+        return { ...page, data: page.data.map(toListed) }
       })
 
       return Events.of({ list, purge: purgeOlderThan(event_age_max, store.purge, 1000) })

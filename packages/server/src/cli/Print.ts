@@ -1,6 +1,4 @@
 /** The output of commands on stdout: one JSON document with `--json`, otherwise text. Logs go to stderr. */
-import type { OwnSchema } from "@messaging-crm/core/Codecs"
-import { fast } from "@messaging-crm/fast/Codecs"
 import { type Console, Effect, Layer } from "effect"
 import { Flag } from "effect/cli"
 import { HttpServer } from "effect/http"
@@ -27,13 +25,6 @@ export const styled = (text: string) => Effect.sync(() => process.stdout.write(`
 
 /** Prints a value as JSON, or the given text. */
 export const result = (asJson: boolean, value: unknown, words: string) => line(asJson ? JSON.stringify(value) : words)
-
-/** Makes the function that encodes a result, even one with values that a newer version has added. */
-export const encoded = <S extends OwnSchema>(schema: S) => {
-  const encode = fast.encode(schema)
-  // The codec is derived from the schema.
-  return (value: S["Type"]): S["Encoded"] => Effect.runSync(encode(value)) as S["Encoded"]
-}
 
 /** Layer that announces the address of a server: as JSON on stdout with `--json`, otherwise in the log. */
 export const announce = (asJson: boolean, words: (address: string) => unknown) =>

@@ -1,4 +1,5 @@
 import { Audit, AuditRecord } from "@messaging-crm/core/Audit"
+import { encoder } from "@messaging-crm/core/Codecs"
 import { ApiKeyId, MemberId } from "@messaging-crm/core/Ids"
 import { RequestTime } from "@messaging-crm/core/Timestamps"
 import { Effect, Option, Schema } from "effect"
@@ -7,7 +8,7 @@ import * as Admin from "../cli/Admin.ts"
 import * as Flags from "../cli/Flags.ts"
 import * as Print from "../cli/Print.ts"
 
-const toJson = Print.encoded(AuditRecord)
+const toJson = encoder(AuditRecord)
 
 const filter = <A>(name: string, schema: Schema.Codec<A, string>, description: string) =>
   Flag.String(name).pipe(Flag.withSchema(schema), Flags.optional(description, "all"))

@@ -1,5 +1,6 @@
 import { type ChannelHold, ChannelHolds, isPause } from "@messaging-crm/core/ChannelHolds"
 import { Channel, Channels, ChannelType, ConnectChannel } from "@messaging-crm/core/Channels"
+import { encoder } from "@messaging-crm/core/Codecs"
 import { ChannelId } from "@messaging-crm/core/Ids"
 import { DateTime, Effect, Option, Struct } from "effect"
 import { Command, Flag } from "effect/cli"
@@ -10,7 +11,7 @@ import * as Flags from "../cli/Flags.ts"
 import * as Print from "../cli/Print.ts"
 import { readRequired, settings } from "../settings/Config.ts"
 
-const toJson = Print.encoded(Channel)
+const toJson = encoder(Channel)
 
 const connect = Command.make(
   "connect",

@@ -1,3 +1,4 @@
+import { encoder } from "@messaging-crm/core/Codecs"
 import { ContactField, ContactFields, ContactFieldType, CreateContactField } from "@messaging-crm/core/ContactFields"
 import { Effect } from "effect"
 import { Command, Flag } from "effect/cli"
@@ -5,7 +6,7 @@ import * as Admin from "../cli/Admin.ts"
 import * as Flags from "../cli/Flags.ts"
 import * as Print from "../cli/Print.ts"
 
-const toJson = Print.encoded(ContactField)
+const toJson = encoder(ContactField)
 
 const create = Command.make(
   "create",

@@ -1,4 +1,5 @@
 import { ApiKey, ApiKeys, CreateApiKey, Expiry, Scope } from "@messaging-crm/core/ApiKeys"
+import { encoder } from "@messaging-crm/core/Codecs"
 import { ApiKeyId } from "@messaging-crm/core/Ids"
 import { Effect, Redacted } from "effect"
 import { Command, Flag } from "effect/cli"
@@ -6,7 +7,7 @@ import * as Admin from "../cli/Admin.ts"
 import * as Flags from "../cli/Flags.ts"
 import * as Print from "../cli/Print.ts"
 
-const toJson = Print.encoded(ApiKey)
+const toJson = encoder(ApiKey)
 
 const create = Command.make(
   "create",

@@ -1,3 +1,4 @@
+import { encoder } from "@messaging-crm/core/Codecs"
 import { MemberId } from "@messaging-crm/core/Ids"
 import { AddMember, Member, Members, Role } from "@messaging-crm/core/Members"
 import { Effect } from "effect"
@@ -6,7 +7,7 @@ import * as Admin from "../cli/Admin.ts"
 import * as Flags from "../cli/Flags.ts"
 import * as Print from "../cli/Print.ts"
 
-const toJson = Print.encoded(Member)
+const toJson = encoder(Member)
 
 const role = Flag.Literals("role", Role.literals).pipe(Flag.withDescription("Role of the member"))
 

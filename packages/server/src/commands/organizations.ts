@@ -1,3 +1,4 @@
+import { encoder } from "@messaging-crm/core/Codecs"
 import { OrganizationId } from "@messaging-crm/core/Ids"
 import { Member } from "@messaging-crm/core/Members"
 import { CreateOrganization, Organization, Organizations, UpdateOrganization } from "@messaging-crm/core/Organizations"
@@ -37,7 +38,7 @@ const create = Command.make(
   ])
 )
 
-const toJson = Print.encoded(Organization)
+const toJson = encoder(Organization)
 
 const update = Command.make(
   "update",

@@ -1,3 +1,4 @@
+import { encoder } from "@messaging-crm/core/Codecs"
 import { EventType } from "@messaging-crm/core/Events"
 import { WebhookId } from "@messaging-crm/core/Ids"
 import { Webhook, Webhooks, WebhookStatus } from "@messaging-crm/core/Webhooks"
@@ -49,7 +50,7 @@ const listen = Command.make(
   ])
 )
 
-const toJson = Print.encoded(Webhook)
+const toJson = encoder(Webhook)
 
 const list = Command.make(
   "list",

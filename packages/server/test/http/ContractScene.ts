@@ -1,5 +1,4 @@
 /** The whole service behind a socket, called with texts that no HTTP client would send, and the checks of its responses. */
-import * as FastCodecs from "@messaging-crm/fast/Codecs"
 import { Effect, Layer, ManagedRuntime } from "effect"
 import { HttpServer } from "effect/http"
 import { connect } from "node:net"
@@ -99,8 +98,7 @@ export const startService = async () => {
   const runtime = ManagedRuntime.make(
     Layers.api(Effect.succeed(false), { ingress: Layer.empty }).pipe(
       Layer.provideMerge(Listener.layer({ host: "127.0.0.1", port: 0 })),
-      Layer.provide(Layer.succeedContext(await service.runtime.context())),
-      Layer.provide(FastCodecs.layer)
+      Layer.provide(Layer.succeedContext(await service.runtime.context()))
     )
   )
   const { port } = new URL(await runtime.runPromise(HttpServer.addressFormattedWith(Effect.succeed)))

@@ -56,7 +56,6 @@ const importRules: ReadonlyArray<ImportRule> = [
       "database/schema/Files.ts": [/^node:(crypto|fs)$/]
     }
   },
-  { files: "packages/fast/src/**/*.ts", allowed: [/^effect$/, core] },
   // The client must run without Effect, on every runtime.
   { files: "packages/client/src/**/*.ts", allowed: [] },
   // The console must run without Effect too, on a server that sends its page.

@@ -1,5 +1,5 @@
 import { PgTypes } from "@effect/sql-pg"
-import type { CodecFunctions } from "@messaging-crm/core/Codecs"
+import { fromMillis } from "@messaging-crm/core/Times"
 import type { Timestamp } from "@messaging-crm/core/Timestamps"
 import { Result } from "effect"
 
@@ -21,9 +21,9 @@ const readInt32 = (bytes: Uint8Array, offset: number): number =>
  * They exceed what a number holds exactly, so the milliseconds are computed from
  * both halves: 4,294,967,296 is 4,294,967 thousands and 296.
  */
-const reader = (time: CodecFunctions["time"]) => (bytes: Uint8Array, offset: number): Result.Result<Timestamp> => {
+const read = (bytes: Uint8Array, offset: number): Result.Result<Timestamp> => {
   const [high, low] = [readInt32(bytes, offset), readInt32(bytes, offset + 4) >>> 0]
-  return Result.succeed(time(high * 4_294_967 + Math.floor((high * 296 + low) / 1000) + epoch_millis))
+  return Result.succeed(fromMillis(high * 4_294_967 + Math.floor((high * 296 + low) / 1000) + epoch_millis))
 }
 
 /**
@@ -32,8 +32,7 @@ const reader = (time: CodecFunctions["time"]) => (bytes: Uint8Array, offset: num
  *
  * A parameter is a `Date` or milliseconds. `infinity` is read as a time outside of the range of `Date`.
  */
-export const make = (time: CodecFunctions["time"]): PgTypes.Registry => {
-  const read = reader(time)
+export const make = (): PgTypes.Registry => {
   const types = PgTypes.makeRegistry()
   types.register<unknown>(timestamptz, {
     encode: (value) => PgTypes.encode(value, timestamptz),

@@ -4,19 +4,15 @@
  * Written from the sources of Effect 4.1. A schema that uses an unsupported part, or one that a later version of Effect
  * adds, has no derived codec.
  */
-import { isNormalizing } from "@messaging-crm/core/Codecs"
-import { toIso } from "@messaging-crm/core/Timestamps"
 import { Effect, Option, SchemaAST, type SchemaGetter, type SchemaIssue } from "effect"
+import { isNormalizing } from "../Normalizing.ts"
 import { composed, type Converter, identity } from "./Converter.ts"
-import { byName, byPosition, type Field, objectConverter } from "./GeneratedObjects.ts"
+import { type Field, objectConverter } from "./GeneratedObjects.ts"
 import { type Member, taggedUnionConverter } from "./TaggedUnions.ts"
-import { isoOf } from "./Times.ts"
 
 /** Returns the converter of a getter, or none if the getter depends on whether the value is present. */
 const getterConverter = (getter: SchemaGetter.Getter<unknown, unknown, unknown>): Option.Option<Converter> => {
   if (isNormalizing(getter)) return Option.some(identity)
-  // `toIso` has the type of a specific getter; only identity is compared.
-  if (getter === toIso as unknown) return Option.some(isoOf as Converter)
   switch (getter._tag) {
     case "Passthrough":
       return Option.some(identity)
@@ -92,7 +88,7 @@ const localConverter = (ast: SchemaAST.AST): Option.Option<Converter> => {
   switch (ast._tag) {
     case "Objects":
       if (ast.indexSignatures.length === 0) {
-        return Option.flatMap(fieldsOf(ast), (fields) => objectConverter(fields, byName))
+        return Option.map(fieldsOf(ast), (fields) => objectConverter(fields, "name"))
       }
       return ast.propertySignatures.length === 0 ? recordConverter(ast) : Option.none()
     case "Arrays":
@@ -140,6 +136,6 @@ export const valuesConverterOf = (ast: SchemaAST.AST): Option.Option<(values: Re
   ast._tag === "Objects" && ast.encoding === undefined && ast.indexSignatures.length === 0
     ? fieldsOf(ast).pipe(
       Option.filter((fields) => fields.every(({ isOptional }) => !isOptional)),
-      Option.flatMap((fields) => objectConverter(fields, byPosition))
+      Option.map((fields) => objectConverter(fields, "position"))
     )
     : Option.none()

@@ -28,7 +28,7 @@ const ones = (value: number): number => 48 + value % 10
  * once: V8 keeps a template as its parts, and one such text makes `JSON.stringify` of Node 26 restart in its slow
  * path, which takes three times as long.
  */
-export const isoOf = (at: DateTime.Utc): string => {
+export const isoOf = (at: DateTime.DateTime): string => {
   const millis = DateTime.toEpochMillis(at)
   if (millis < first_millis || millis > last_millis) return new Date(millis).toISOString()
   const day = Math.floor(millis / day_millis)

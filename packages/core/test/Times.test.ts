@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
+import { fromMillis, ifIndistinguishable, isoOf } from "@messaging-crm/core/Times"
 import { Arbitrary, DateTime, Equal, Hash, Schema } from "effect"
-import { fromMillis, ifIndistinguishable, isoOf } from "../src/Times.ts"
 
 /** Any moment that a `Date` can be, also before 1970 and of years with five digits. */
 const millis = Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: -8.64e15, maximum: 8.64e15 })))
