@@ -29,6 +29,7 @@ import * as StaticResponse from "./StaticResponse.ts"
 
 export { RequestsAtOnce } from "./middleware/Authentication.ts"
 export { TrustedProxies } from "./middleware/ClientAddress.ts"
+export { tagCompressed } from "./middleware/EntityTags.ts"
 export { ReadDeadline } from "./middleware/ReadDeadline.ts"
 export { LogPaths } from "./middleware/RequestLog.ts"
 

@@ -149,6 +149,7 @@ const provocations: Readonly<Record<string, (of: Documented) => ReturnType<typeo
   },
   not_found: (of) => sendTo(of, requestOf(of).absent),
   conflict: (of) => during(commitFails(new Conflict()), () => send(of)),
+  precondition_failed: (of) => send(of, { headers: { "if-match": `"other"` } }),
   request_processing: (of) => during(commitFails(new Unconfirmed()), () => send(of)),
   idempotency_conflict: async (of) => {
     const { headers } = idempotency()

@@ -25,7 +25,7 @@ it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
       type Process = typeof processes[number]
       type Encode = Respond<unknown, EncodedResponse>
       const update = (crm: Process, index: number, respond: Encode) =>
-        Context.get(crm, Contacts).update(id, UpdateContact.make({ city: `${index}` }), respond)
+        Context.get(crm, Contacts).update(id, UpdateContact.make({ city: `${index}` }), undefined, respond)
       const createTag = (crm: Process, _: number, respond: Encode) =>
         Effect.orDie(Context.get(crm, Tags).create(CreateTag.make({ name: "new", color: "red" }), respond))
       const createWebhook = (crm: Process, _: number, respond: Encode) =>
@@ -66,7 +66,8 @@ it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
         Effect.gen(function*() {
           const request = Context.get(crm, Idempotency).once(
             { key: IdempotencyKey.make("a lucky one's key"), fingerprint: "f".repeat(64), request_id: "r" },
-            (record) => Context.get(crm, Contacts).addNote(id, AddNote.make({ text: "once" }), { encode, record })
+            (record) =>
+              Context.get(crm, Contacts).addNote(id, AddNote.make({ text: "once" }), undefined, { encode, record })
           )
           const writing = yield* Effect.forkChild(actor(ours)(request))
           for (let kills = 0; kills < 3; kills++) {

@@ -24,6 +24,8 @@ export interface LastResponse {
   readonly status: number
   /** Whether this is the replay of an earlier response to the same idempotency key. */
   readonly isReplayed: boolean
+  /** The `ETag` of a contact, for `ifMatch`; null on other responses. */
+  readonly etag: string | null
   readonly headers: Headers
 }
 
@@ -76,7 +78,8 @@ const receivedOf = (response: Response, text: string, sentId: string): Received 
   const { headers, status } = response
   const requestId = headers.get("x-request-id") ?? sentId
   const body = parse(text)
-  const lastResponse = { requestId, status, isReplayed: headers.has("idempotent-replayed"), headers }
+  const isReplayed = headers.has("idempotent-replayed")
+  const lastResponse = { requestId, status, isReplayed, etag: headers.get("etag"), headers }
   if (response.ok && isObject(body)) return { body, lastResponse }
   if (status < 400 || !isErrorBody(body)) throw unexpectedResponse(lastResponse)
   const { code, message, param } = body.error

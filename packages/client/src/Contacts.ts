@@ -1,7 +1,7 @@
 import type { WithResponse } from "./Attempt.ts"
 import type { AddNote, Contact, CreateContact, UpdateContact, UpsertContacts, UpsertedContacts } from "./Contract.ts"
 import type { Pages } from "./Pages.ts"
-import type { Query, RequestOptions, Transport } from "./Transport.ts"
+import type { ConditionalOptions, Query, RequestOptions, Transport } from "./Transport.ts"
 
 /** `/contacts`: list, create, upsert, get, update, and add a note. */
 export const contacts = ({ list, one }: Transport) => ({
@@ -22,11 +22,12 @@ export const contacts = ({ list, one }: Transport) => ({
     one("GET /contacts/{contact_id}", { path: { contact_id } }, options),
   /**
    * Changes the given fields. `null` clears a field, `custom_values` changes only the custom fields that it
-   * contains, `tag_ids` replaces all tags, `add_tag_ids` and `remove_tag_ids` change single ones.
+   * contains, `tag_ids` replaces all tags, `add_tag_ids` and `remove_tag_ids` change single ones. With `ifMatch`, nothing
+   * changes if the contact has changed since it was read.
    */
-  update: (contact_id: string, changes: UpdateContact, options?: RequestOptions): Promise<WithResponse<Contact>> =>
+  update: (contact_id: string, changes: UpdateContact, options?: ConditionalOptions): Promise<WithResponse<Contact>> =>
     one("PATCH /contacts/{contact_id}", { path: { contact_id }, body: changes }, options),
   /** Appends a note to the contact's notes. */
-  addNote: (contact_id: string, note: AddNote, options?: RequestOptions): Promise<WithResponse<Contact>> =>
+  addNote: (contact_id: string, note: AddNote, options?: ConditionalOptions): Promise<WithResponse<Contact>> =>
     one("POST /contacts/{contact_id}/notes", { path: { contact_id }, body: note }, options)
 })

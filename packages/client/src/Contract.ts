@@ -809,6 +809,19 @@ export interface PayloadParameter {
   readonly payload: string
 }
 
+/** The contact does not match `If-Match`: it has changed since it was read. Nothing was changed, and the Idempotency-Key can be used again. */
+export interface PreconditionFailed {
+  readonly error: {
+    readonly code: "precondition_failed"
+    /** Human-readable text. Its wording can change, so do not parse it. */
+    readonly message: string
+    /** Name of the invalid parameter or header, or dotted path of the invalid field; null if the error concerns none. */
+    readonly param: string | null
+    /** The response's `X-Request-Id`; in a replay, that of the original response. */
+    readonly request_id: string
+  }
+}
+
 /** The messaging provider is unavailable. */
 export interface ProviderUnavailable {
   readonly error: {
@@ -1320,6 +1333,7 @@ export type ErrorCode =
   | "storage_exhausted"
   | "internal_error"
   | "not_found"
+  | "precondition_failed"
   | "provider_unavailable"
   | "search_timeout"
   | "rate_limited"

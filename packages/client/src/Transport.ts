@@ -33,8 +33,17 @@ export interface RequestOptions {
   readonly signal?: AbortSignal
 }
 
+/** Options of one call that changes a contact. */
+export interface ConditionalOptions extends RequestOptions {
+  /**
+   * The `lastResponse.etag` of the contact as you read it. If the contact has changed since, the call changes nothing and
+   * throws a `MessagingCrmError` with the code `precondition_failed`.
+   */
+  readonly ifMatch?: string | null
+}
+
 /** Options of one call of the client's own. */
-interface CallOptions extends RequestOptions {
+interface CallOptions extends ConditionalOptions {
   /** The time at which the last attempt ends, in milliseconds since 1970; by default none. */
   readonly until?: number
 }
@@ -98,14 +107,16 @@ export const checkLimits = (
   if (!(maxRetries >= 0)) throw new TypeError("maxRetries must be a number from 0.")
 }
 
-/** Rejects an idempotency key that no header can have. The service decides on all others. */
-const checkKey = ({ idempotencyKey = "" }: RequestOptions): void => {
-  if (!/^[\x20-\x7e\x80-\xff]*$/.test(idempotencyKey)) {
-    throw new TypeError("idempotencyKey must have no line breaks, control characters, or characters above U+00FF.")
+/** Rejects an option that no header can have. The service decides on all others. */
+const checkHeaders = ({ idempotencyKey, ifMatch }: ConditionalOptions): void => {
+  for (const [name, value] of Object.entries({ idempotencyKey, ifMatch })) {
+    if (!/^[\x20-\x7e\x80-\xff]*$/.test(value ?? "")) {
+      throw new TypeError(`${name} must have no line breaks, control characters, or characters above U+00FF.`)
+    }
   }
 }
 
-const callOf = (settings: Settings, route: Route, input: AnyInput, options: RequestOptions): Call => {
+const callOf = (settings: Settings, route: Route, input: AnyInput, options: ConditionalOptions): Call => {
   const [method = "", path = ""] = route.split(" ")
   return {
     method,
@@ -116,7 +127,8 @@ const callOf = (settings: Settings, route: Route, input: AnyInput, options: Requ
       authorization: `Bearer ${settings.apiKey}`,
       "user-agent": `messaging-crm-client/${version}`,
       ...(input.body === undefined ? {} : { "content-type": "application/json" }),
-      ...(method === "GET" ? {} : { "idempotency-key": options.idempotencyKey ?? crypto.randomUUID() })
+      ...(method === "GET" ? {} : { "idempotency-key": options.idempotencyKey ?? crypto.randomUUID() }),
+      ...(options.ifMatch === undefined || options.ifMatch === null ? {} : { "if-match": options.ifMatch })
     },
     body: input.body === undefined ? null : JSON.stringify(input.body),
     timeout: options.timeout ?? settings.timeout,
@@ -141,7 +153,7 @@ const withResponse = <A extends object>(data: A, lastResponse: LastResponse): Wi
 export const transport = (settings: Settings): Transport => {
   const send = async (route: Route, input: AnyInput, options: CallOptions): Promise<Received> => {
     checkLimits(options)
-    checkKey(options)
+    checkHeaders(options)
     const call = callOf(settings, route, input, options)
     const attempts_max = 1 + (options.maxRetries ?? settings.maxRetries)
     const { until = Infinity } = options

@@ -184,6 +184,25 @@ describe("a rejection", () => {
   })
 })
 
+it("changes a contact only as it was read, with its ETag", async () => {
+  const { crm } = await connect()
+  const { id, lastResponse: { etag: created } } = await crm.contacts.create({ first_name: "Kim" })
+  const { lastResponse: { etag } } = await crm.contacts.get(id)
+  assert.strictEqual(etag, created)
+  const updated = await crm.contacts.update(id, { city: "Ulm" }, { ifMatch: etag })
+  assert.strictEqual(updated.city, "Ulm")
+  const late = [
+    crm.contacts.update(id, { city: "Bonn" }, { ifMatch: etag }),
+    crm.contacts.addNote(id, { text: "x" }, { ifMatch: etag })
+  ]
+  for (const each of late) assert.strictEqual((await rejection(each)).code, "precondition_failed")
+  const noted = await crm.contacts.addNote(id, { text: "Called" }, { ifMatch: updated.lastResponse.etag })
+  assert.deepInclude(noted, { city: "Ulm", notes: "Called" })
+  assert.isNull((await crm.tags.create({ name: "New", color: "red" })).lastResponse.etag)
+  const error = await crm.contacts.update(id, {}, { ifMatch: "\n" }).catch((error: unknown) => error)
+  assert.instanceOf(error, TypeError)
+})
+
 it("gives every result its request ID, and leaves that out of JSON", async () => {
   const { crm } = await connect()
   const tag = await crm.tags.create({ name: "VIP", color: "amber" }, { idempotencyKey: "tag-vip-0001" })

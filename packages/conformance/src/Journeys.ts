@@ -5,6 +5,7 @@
 import type { Options } from "./Fixtures.ts"
 import * as ContactImports from "./Journeys/ContactImports.ts"
 import * as ContactNumbers from "./Journeys/ContactNumbers.ts"
+import * as ContactPreconditions from "./Journeys/ContactPreconditions.ts"
 import * as ContactUpserts from "./Journeys/ContactUpserts.ts"
 import * as EventConversations from "./Journeys/EventConversations.ts"
 import * as Expectations from "./Journeys/Expectations.ts"
@@ -34,6 +35,7 @@ export const journeyTests = {
     PersonalDataPages.journeyTests,
     ContactImports.journeyTests,
     ContactNumbers.journeyTests,
+    ContactPreconditions.journeyTests,
     ContactUpserts.journeyTests,
     Spellings.journeyTests
   ],

@@ -8,7 +8,7 @@ import * as Client from "@messaging-crm/adapter-postgres/Client"
 import * as Crm from "@messaging-crm/core/Crm"
 import { Ids } from "@messaging-crm/core/Ids"
 import { Effect, Layer, Option, type Redacted } from "effect"
-import { HttpMiddleware, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { HttpEffect, HttpMiddleware, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import * as Health from "./http/Health.ts"
 import * as Listener from "./http/Listener.ts"
 import * as RequestContext from "./http/RequestContext.ts"
@@ -59,7 +59,9 @@ const compression = HttpMiddleware.compression({
 
 /** Compresses JSON for clients that accept it. Static pages are stored compressed, and files stay as they are. */
 const compressed = <E, R>(respond: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) => {
-  const negotiated = compression(respond)
+  const negotiated = compression(
+    HttpEffect.withPreResponseHandler(respond, (_, response) => Effect.succeed(Http.tagCompressed(response)))
+  )
   return Effect.flatMap(
     HttpServerRequest.HttpServerRequest,
     ({ headers }) => headers["accept-encoding"] === undefined ? respond : negotiated

@@ -50,7 +50,8 @@ const exampleOf = ({ example }: Parameter): string => String(example)
 /** The request that an operation's samples send: the first example of its body, the IDs in its path, and its idempotency key. */
 const callOf = (method: string, path: string, operation: Operation) => {
   const parameters = ownParameters(operation)
-  const headers = parameters.filter((parameter) => parameter.in === "header")
+  // No example of `If-Match` is the tag of a contact.
+  const headers = parameters.filter(({ name }) => name === "Idempotency-Key")
   const [body] = Object.values(operation.requestBody?.content["application/json"].examples ?? {})
   return {
     method: method.toUpperCase(),

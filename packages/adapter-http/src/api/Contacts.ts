@@ -14,7 +14,7 @@ import { cursor, List, page_size, Single } from "./Envelope.ts"
 import * as Errors from "./Errors.ts"
 import * as Texts from "./ErrorTexts.ts"
 import * as Examples from "./Examples.ts"
-import { keyHeaderOf, Runs } from "./Pipeline.ts"
+import { ifMatch, keyHeaderOf, Runs, Tagged } from "./Pipeline.ts"
 
 /** The filters of the list of contacts (contract §8.8). They combine; an empty `query` counts as absent. */
 const filters = {
@@ -107,6 +107,7 @@ export class ContactsGroup extends HttpApiGroup.make("contacts")
       error: Errors.Conflict
     })
       .annotate(Runs, "contacts.create")
+      .annotate(Tagged, true)
       .annotateMerge(
         OpenApi.annotations({
           identifier: "createContact",
@@ -142,6 +143,7 @@ export class ContactsGroup extends HttpApiGroup.make("contacts")
       error: Errors.NotFound
     })
       .annotate(Runs, "contacts.get")
+      .annotate(Tagged, true)
       .annotateMerge(
         OpenApi.annotations({
           identifier: "getContact",
@@ -151,18 +153,20 @@ export class ContactsGroup extends HttpApiGroup.make("contacts")
       )
       .annotate(Examples.Example, { response: Examples.one(Examples.contact) }),
     HttpApiEndpoint.patch("update", "/contacts/:contact_id", {
-      headers: keyHeaderOf("contacts.update"),
+      headers: { ...keyHeaderOf("contacts.update"), ...ifMatch },
       params: { contact_id: ContactId },
       payload: UpdateContact,
       success: Single(Contact),
-      error: [Errors.NotFound, Errors.Conflict]
+      error: [Errors.NotFound, Errors.Conflict, Errors.PreconditionFailed]
     })
       .annotate(Runs, "contacts.update")
+      .annotate(Tagged, true)
       .annotateMerge(
         OpenApi.annotations({
           identifier: "updateContact",
           summary: "Update a contact",
-          description: "Changes only the fields that are present in the body."
+          description:
+            "Changes only the fields that are present in the body. With `If-Match`, changes the contact only if it has not changed since you read it."
         })
       )
       .annotate(Examples.Example, {
@@ -175,13 +179,14 @@ export class ContactsGroup extends HttpApiGroup.make("contacts")
         conflict: Texts.tagsTooMany(limits.tag_ids_max)
       }),
     HttpApiEndpoint.post("addNote", "/contacts/:contact_id/notes", {
-      headers: keyHeaderOf("contacts.add_note"),
+      headers: { ...keyHeaderOf("contacts.add_note"), ...ifMatch },
       params: { contact_id: ContactId },
       payload: AddNote,
       success: Single(Contact),
-      error: [Errors.NotFound, Errors.Conflict]
+      error: [Errors.NotFound, Errors.Conflict, Errors.PreconditionFailed]
     })
       .annotate(Runs, "contacts.add_note")
+      .annotate(Tagged, true)
       .annotateMerge(
         OpenApi.annotations({
           identifier: "addNote",

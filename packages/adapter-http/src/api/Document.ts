@@ -11,7 +11,7 @@ import { discriminated, plain, referredBy, tolerant } from "./Document/Schemas.t
 import { webhooks, withResources } from "./Document/Webhooks.ts"
 import { Conflict } from "./Errors.ts"
 import { cursor, Example, ids } from "./Examples.ts"
-import { OptionalBody, rulesFor } from "./Pipeline.ts"
+import { isTagged, OptionalBody, rulesFor } from "./Pipeline.ts"
 
 /** The paths of the document are relative to the version, which is in `servers`. */
 const base = "/v1"
@@ -30,6 +30,7 @@ const shown: Readonly<Record<string, object>> = {
   },
   cursor: { example: cursor },
   "idempotency-key": { name: "Idempotency-Key" },
+  "if-match": { name: "If-Match" },
   ...Record.map(ids, (example) => ({ example }))
 }
 
@@ -123,7 +124,7 @@ const responsesOf = (schemas: Schemas, endpoint: HttpApiEndpoint.Top, responses:
     Record.filter(responses, (_, status) => canReject(String(status), isWrite)),
     ({ content = {}, description }, status) => ({
       description: success[String(status)] ?? description,
-      headers: headersOf(String(status), isWrite),
+      headers: headersOf(String(status), { isWrite, isTagged: isTagged(endpoint) }),
       content: tolerant(
         String(status).startsWith("2")
           ? withExamples(content, done)

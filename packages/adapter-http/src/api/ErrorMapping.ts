@@ -22,6 +22,8 @@ export const providerUnavailable = () => Errors.failUntil(Texts.providerUnavaila
 
 export const externalIdUnreadable = () => Errors.failWith(Texts.externalIdUnreadable)
 
+export const contactChanged = () => Errors.failWith(Texts.preconditionFailed)
+
 export const contactUnnamed = () => Errors.failWith(Texts.contactUnnamed)
 
 export const referenceUnknown = (error: ReferenceUnknown) => Errors.failWith(Texts.referenceUnknown(error))

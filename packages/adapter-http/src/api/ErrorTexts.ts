@@ -161,6 +161,18 @@ export const contactUnnamed = text(
   "first_name"
 )
 
+export const preconditionFailed = text(
+  "precondition_failed",
+  "The contact has changed since you read it. Get it again, then repeat the change with its new ETag.",
+  "If-Match"
+)
+
+export const ifMatchInvalid = text(
+  "invalid_input",
+  "If-Match must be * or a list of entity tags in quotation marks. Send the ETag of the contact unchanged.",
+  "If-Match"
+)
+
 export const contactAmbiguous = (match: string) =>
   text(
     "conflict",

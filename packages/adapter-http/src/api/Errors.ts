@@ -75,6 +75,12 @@ export const KeyConflict = body(
   ["idempotency_conflict", "request_processing"],
   "The Idempotency-Key was used for a different request, or the outcome of the request with that key is not known yet."
 )
+export const PreconditionFailed = body(
+  "PreconditionFailed",
+  412,
+  ["precondition_failed"],
+  "The contact does not match `If-Match`: it has changed since it was read. Nothing was changed, and the Idempotency-Key can be used again."
+)
 export const BodyTooLarge = body("BodyTooLarge", 413, ["body_too_large"], `The body exceeds ${Texts.body_max}.`)
 export const UnsupportedMediaType = body(
   "UnsupportedMediaType",

@@ -10,7 +10,7 @@ import { key_pattern } from "@messaging-crm/core/Idempotency"
 import { limits } from "@messaging-crm/core/Limits"
 import { type KeyedOperation, type KeyedWrite, operations, rulesOf } from "@messaging-crm/core/Operations"
 import { jsonSchemaOnly } from "@messaging-crm/core/TextSchemas"
-import { Context, Schema } from "effect"
+import { Context, Option, Schema } from "effect"
 import { type HttpApiEndpoint, HttpApiMiddleware, HttpApiSecurity, OpenApi } from "effect/http-api"
 import * as Errors from "./Errors.ts"
 import type { ErrorText } from "./ErrorTexts.ts"
@@ -25,6 +25,24 @@ export const rulesFor = ({ annotations }: HttpApiEndpoint.Top) => rulesOf(Contex
 export class OptionalBody extends Context.Service<OptionalBody, true>()(
   "@messaging-crm/adapter-http/api/Pipeline/OptionalBody"
 ) {}
+
+/** Endpoint annotation: a success has the `ETag` of its body. */
+export class Tagged extends Context.Service<Tagged, true>()("@messaging-crm/adapter-http/api/Pipeline/Tagged") {}
+
+/** Returns whether a success of an endpoint has an `ETag`. */
+export const isTagged = ({ annotations }: HttpApiEndpoint.Top): boolean =>
+  Option.isSome(Context.getOption(annotations, Tagged))
+
+/** The request header of a conditional write. `EntityTags` parses it. */
+export const ifMatch = {
+  "if-match": Schema.optionalKey(
+    Schema.String.annotate({
+      description:
+        "The `ETag` of the contact as you read it, or a list of them. If the contact has changed since, the response is 412 and nothing changes. `*` matches every existing contact.",
+      examples: ["\"5f0c7e7d1d1b4f3c9a61c7a3d2b84e90\""]
+    })
+  )
+}
 
 // `IdempotentWrites` checks the header, because a malformed one has an error code of its own.
 const form = jsonSchemaOnly({

@@ -8,6 +8,7 @@ import { paging } from "../api/Envelope.ts"
 import * as ErrorMapping from "../api/ErrorMapping.ts"
 import * as Errors from "../api/Errors.ts"
 import * as Texts from "../api/ErrorTexts.ts"
+import * as EntityTags from "../middleware/EntityTags.ts"
 import * as Responses from "../middleware/Responses.ts"
 import { requiring } from "./Requirements.ts"
 
@@ -24,6 +25,7 @@ export const layer = HttpApiBuilder.group(
   Effect.fnUntraced(function*(handlers) {
     const contacts = yield* Contacts
     const upserts = yield* ContactUpserts
+    const tags = yield* EntityTags.make
 
     return handlers.handleAll({
       list: ({ endpoint, query }) =>
@@ -53,23 +55,35 @@ export const layer = HttpApiBuilder.group(
         ),
       get: ({ endpoint, params }) =>
         contacts.get(params.contact_id).pipe(
-          Effect.flatMap(Responses.single(endpoint)),
+          Effect.flatMap(Responses.tagged(endpoint, tags.headersOf)),
           Effect.catchTag("ContactNotFound", Errors.absent("contact"))
         ),
-      update: ({ endpoint, params, payload }) =>
-        Responses.written(endpoint)((respond) => contacts.update(params.contact_id, payload, respond)).pipe(
+      update: ({ endpoint, headers, params, payload }) =>
+        Effect.flatMap(
+          tags.preconditionOf(endpoint, headers["if-match"]),
+          (precondition) =>
+            Responses.written(endpoint)((respond) => contacts.update(params.contact_id, payload, precondition, respond))
+        ).pipe(
           Effect.catchTags({
             ConcurrentChanges: ErrorMapping.concurrentChanges,
+            ContactChanged: ErrorMapping.contactChanged,
             ContactNotFound: Errors.absent("contact"),
             CustomValueInvalid: ErrorMapping.customValueInvalid,
             ReferenceUnknown: ErrorMapping.referenceUnknown,
             TagsTooMany: ErrorMapping.tagsTooMany
           })
         ),
-      addNote: ({ endpoint, params, payload }) =>
-        Responses.written(endpoint)((respond) => contacts.addNote(params.contact_id, payload, respond)).pipe(
+      addNote: ({ endpoint, headers, params, payload }) =>
+        Effect.flatMap(
+          tags.preconditionOf(endpoint, headers["if-match"]),
+          (precondition) =>
+            Responses.written(endpoint)((respond) =>
+              contacts.addNote(params.contact_id, payload, precondition, respond)
+            )
+        ).pipe(
           Effect.catchTags({
             ConcurrentChanges: ErrorMapping.concurrentChanges,
+            ContactChanged: ErrorMapping.contactChanged,
             ContactNotFound: Errors.absent("contact"),
             NotesTooLong: ({ limit }) => Errors.failWith(Texts.notesTooLong(limit))
           })

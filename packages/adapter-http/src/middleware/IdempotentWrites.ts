@@ -13,6 +13,7 @@ import * as ErrorMapping from "../api/ErrorMapping.ts"
 import * as Errors from "../api/Errors.ts"
 import * as Texts from "../api/ErrorTexts.ts"
 import { IdempotentWrites, RequestBody, rulesFor } from "../api/Pipeline.ts"
+import * as EntityTags from "./EntityTags.ts"
 import { CurrentKeyedRequest, toResponse } from "./Responses.ts"
 import { pathOf, queryOf } from "./Routes.ts"
 
@@ -74,6 +75,7 @@ export const layer = Layer.effect(
   Effect.gen(function*() {
     const idempotency = yield* Idempotency
     const secrets = yield* Secrets
+    const tags = yield* EntityTags.make
 
     const fingerprintOf = (request: HttpServerRequest.HttpServerRequest, input: unknown) =>
       secrets.sha256(
@@ -108,7 +110,12 @@ export const layer = Layer.effect(
 
     return IdempotentWrites.of((httpEffect, { endpoint }) => {
       const { idempotency: policy } = rulesFor(endpoint)
-      return policy === null ? httpEffect : runOnce(httpEffect, { policy, normalize: normalizerOf(endpoint) })
+      if (policy === null) return httpEffect
+      // Here, because a replay also has the tag.
+      return Effect.flatMap(
+        runOnce(httpEffect, { policy, normalize: normalizerOf(endpoint) }),
+        (response) => tags.tagWrite(endpoint, response)
+      )
     })
   })
 )

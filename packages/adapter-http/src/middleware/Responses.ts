@@ -29,6 +29,8 @@ export const toResponse = (
 interface Codec {
   readonly status: number
   readonly schema: OwnSchema
+  /** Returns the body of a response. */
+  readonly text: (result: unknown) => string
 }
 
 /** The codec of each operation of the contract. */
@@ -37,33 +39,53 @@ export const codecs: ReadonlyMap<HttpApiEndpoint.Top, Codec> = (() => {
   HttpApi.reflect(Api, {
     onGroup: () => {},
     onEndpoint: ({ endpoint, successes }) => {
-      // No schema of the contract needs a service, although its type allows for one.
-      for (const [status, [schema]] of successes) found.set(endpoint, { status, schema: schema as OwnSchema })
+      for (const [status, [success]] of successes) {
+        // No schema of the contract needs a service, although its type allows for one.
+        const schema = success as OwnSchema
+        const encode = encoder(schema)
+        found.set(endpoint, { status, schema, text: (result) => JSON.stringify(encode(result)) })
+      }
     }
   })
   return found
 })()
 
-/** Returns how the result of an operation becomes text, and its status. */
 const codecFor = (endpoint: HttpApiEndpoint.Top) => {
   const codec = codecs.get(endpoint)
   if (codec === undefined) throw new Error(`${endpoint.method} ${endpoint.path} is not in the contract.`)
-  const { schema, status } = codec
-  const encode = encoder(schema)
-  return { status, text: (result: unknown): string => JSON.stringify(encode(result)) }
+  return codec
 }
+
+/** Returns the function that encodes the body of an endpoint's response. */
+export const textOf = (endpoint: HttpApiEndpoint.Top) => codecFor(endpoint).text
+
+const toText = (json: string, status: number, headers: Readonly<Record<string, string>> = {}) =>
+  HttpServerResponse.text(json, { status, contentType: "application/json", headers })
 
 /** Responds with a body, as text and not as bytes, so that Node writes it together with the headers. */
 export const body = (endpoint: HttpApiEndpoint.Top) => {
   const { status, text } = codecFor(endpoint)
   return (result: unknown): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
-    Effect.sync(() => HttpServerResponse.text(text(result), { status, contentType: "application/json" }))
+    Effect.sync(() => toText(text(result), status))
 }
 
 /** Responds with one resource. */
 export const single = (endpoint: HttpApiEndpoint.Top) => {
   const respond = body(endpoint)
   return (data: unknown) => respond({ data })
+}
+
+/** Responds with one resource, and with the headers that follow from its body. */
+export const tagged = (
+  endpoint: HttpApiEndpoint.Top,
+  headersOf: (body: string) => Effect.Effect<Readonly<Record<string, string>>>
+) => {
+  const { status, text } = codecFor(endpoint)
+  return (data: unknown): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
+    Effect.suspend(() => {
+      const json = text({ data })
+      return Effect.map(headersOf(json), (headers) => toText(json, status, headers))
+    })
 }
 
 /** Responds with the resource of a write. The operation encodes it, and records it if the request has a key. */

@@ -125,7 +125,7 @@ export const writes: Readonly<Record<string, Effect.Effect<unknown, unknown, Ser
     const input = UpdateContact.make({ city: "Bonn" })
     return yield* idempotency.once(
       { key: IdempotencyKey.make("a-new-key"), fingerprint: "f".repeat(64), request_id: "r" },
-      (record) => Contacts.use((contacts) => contacts.update(contact, input, { encode, record }))
+      (record) => Contacts.use((contacts) => contacts.update(contact, input, undefined, { encode, record }))
     )
   }),
   "an assignment of a conversation": Conversations.use((all) =>

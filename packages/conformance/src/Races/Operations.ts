@@ -150,7 +150,9 @@ export const operations = {
     underKey(
       IdempotencyKey.make("the-key-of-a-note"),
       (respond) =>
-        Contacts.use(({ addNote }) => addNote(conversation.contact.id, AddNote.make({ text: "called" }), respond))
+        Contacts.use(({ addNote }) =>
+          addNote(conversation.contact.id, AddNote.make({ text: "called" }), undefined, respond)
+        )
     ),
   "upsert by number under a key": () =>
     underKey(

@@ -1,7 +1,7 @@
 /**
  * The data of a contact and of its identities (contract §8.1).
  */
-import { Schema, SchemaGetter } from "effect"
+import { type Effect, Schema, SchemaGetter } from "effect"
 import { ChannelType } from "../catalog/Channels.ts"
 import { Tag } from "../catalog/Tags.ts"
 import { ContactId, ConversationId, IdentityId, MemberId } from "../kernel/Ids.ts"
@@ -206,6 +206,9 @@ export interface KnownPerson {
   readonly has_email: boolean
 }
 
+/** A condition on the contact before a write, for example that it is as the caller read it. */
+export type ContactPrecondition = (contact: Contact) => Effect.Effect<boolean>
+
 /** An identity as it is stored. The contact's row has a copy of it. */
 export interface IdentityRow extends Identity {
   readonly contact_id: ContactId
@@ -223,6 +226,9 @@ export interface KnownIdentity {
 // -------------------------------------------------------------- errors
 
 export class ContactNotFound extends Schema.TaggedError<ContactNotFound>()("ContactNotFound", {}) {}
+
+/** The contact does not meet the precondition of the write: it has changed since the caller read it. */
+export class ContactChanged extends Schema.TaggedError<ContactChanged>()("ContactChanged", {}) {}
 
 /** A contact needs at least a name, a phone or an email. */
 export class ContactUnnamed extends Schema.TaggedError<ContactUnnamed>()("ContactUnnamed", {}) {}

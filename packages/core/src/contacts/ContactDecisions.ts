@@ -12,6 +12,7 @@ import * as Changes from "../work/Changes.ts"
 import type { DecisionContext } from "../work/Decide.ts"
 import {
   type Contact,
+  ContactChanged,
   ContactNotFound,
   ContactUnnamed,
   emptyContact,
@@ -64,7 +65,7 @@ export const expectOwners = ({ owners }: References): Changes.Changes =>
   Changes.all(...Array.from(owners.values(), (owner) => MemberRows.expect(owner)))
 
 /** Returns a contact without the version that it was loaded with. */
-const withoutVersion = ({ version: _version, ...contact }: Contact & Partial<LoadedContact>): Contact => contact
+export const withoutVersion = ({ version: _version, ...contact }: Contact & Partial<LoadedContact>): Contact => contact
 
 const resourceOf = (contact: Contact): Events.NamedResource<"contact"> => ({
   name: "contact",
@@ -166,6 +167,19 @@ export const update = resultFunction(
   }
 )
 
+/** A contact as it was loaded for a write, and whether it meets the write's precondition. */
+export interface CheckedContact {
+  readonly found: Option.Option<LoadedContact>
+  /** True if there is no precondition, or no contact. */
+  readonly is_met: boolean
+}
+
+/** Decides about a contact that meets the precondition of the write, or does not exist. */
+export const ifMet = <A, E>(
+  { found, is_met }: CheckedContact,
+  decide: (found: CheckedContact["found"]) => Result.Result<A, E>
+): Result.Result<A, ContactChanged | E> => is_met ? decide(found) : Result.fail(new ContactChanged())
+
 /** Appends a note after a blank line. */
 export const addNote = (
   found: Option.Option<LoadedContact>,
@@ -185,6 +199,13 @@ const mergeCustomValues = (
   given: Readonly<Record<string, string | null>> | null
 ): Record<string, string> => given === null ? {} : withoutNulls({ ...values, ...given })
 
-/** Returns the given custom values without those that are null. */
+/**
+ * Returns the given custom values without those that are null, ordered by field: the response of a write has the same bytes,
+ * and so the same `ETag`, as a later read.
+ */
 const withoutNulls = (values: Readonly<Record<string, string | null>>): Record<string, string> =>
-  Object.fromEntries(Object.entries(values).filter((entry): entry is [string, string] => entry[1] !== null))
+  Object.fromEntries(
+    Object.entries(values)
+      .filter((entry): entry is [string, string] => entry[1] !== null)
+      .toSorted(([a], [b]) => a < b ? -1 : 1)
+  )

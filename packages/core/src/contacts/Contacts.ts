@@ -1,7 +1,7 @@
 /**
  * Contacts: the people in the CRM (contract §8).
  */
-import { type Array, Context, Effect, Layer, type Option } from "effect"
+import { type Array, Context, Effect, Layer, Option } from "effect"
 import { CurrentActor } from "../kernel/Actor.ts"
 import { zipConcurrently } from "../kernel/Concurrency.ts"
 import { DefaultCountry } from "../kernel/Countries.ts"
@@ -21,7 +21,9 @@ import { Decide, type Write } from "../work/Decide.ts"
 import type { Respond } from "../work/RecordedResponses.ts"
 import {
   type Contact,
+  type ContactChanged,
   ContactNotFound,
+  type ContactPrecondition,
   type ContactUnnamed,
   type Identity,
   type ImportedPerson,
@@ -32,7 +34,15 @@ import {
   type NotesTooLong,
   type SearchTimeout
 } from "./Contact.ts"
-import { addNote, type ContactRejection, create, update } from "./ContactDecisions.ts"
+import {
+  addNote,
+  type CheckedContact,
+  type ContactRejection,
+  create,
+  ifMet,
+  update,
+  withoutVersion
+} from "./ContactDecisions.ts"
 import type { AddNote, CreateContact, UpdateContact } from "./ContactInput.ts"
 import { ExternalIdUnreadable, isReadable } from "./ContactNetworkIds.ts"
 import { type CustomValueInvalid, makeLoadReferences, type ReferenceUnknown } from "./ContactReferences.ts"
@@ -133,15 +143,41 @@ const makeList = Effect.gen(function*() {
   })
 })
 
+/** Makes the function that loads a contact for a write, and checks the write's precondition. Each attempt to commit checks it again. */
+const makeLoadChecked = Effect.gen(function*() {
+  const { load } = yield* ContactStore
+
+  const check = (
+    found: Option.Option<LoadedContact>,
+    precondition: ContactPrecondition
+  ): Effect.Effect<CheckedContact> =>
+    Option.isNone(found)
+      ? Effect.succeed({ found, is_met: true })
+      : Effect.map(precondition(withoutVersion(found.value)), (is_met) => ({ found, is_met }))
+
+  return (organization_id: OrganizationId, id: ContactId, precondition?: ContactPrecondition) =>
+    precondition === undefined
+      ? Effect.map(load(organization_id, id), (found): CheckedContact => ({ found, is_met: true }))
+      : Effect.flatMap(load(organization_id, id), (found) => check(found, precondition))
+})
+
 /** Operations on the current actor's contacts. */
 export class Contacts extends Context.Service<Contacts, {
   /** Creates a contact. Sends no message (contract §8.3). */
   readonly create: Write<[input: CreateContact], Contact, ContactUnnamed | ReferenceUnknown | CustomValueInvalid>
   readonly get: (id: ContactId) => Effect.Effect<Contact, ContactNotFound, CurrentActor>
-  /** Changes the given fields (contract §8.4). */
-  readonly update: Write<[id: ContactId, input: UpdateContact], Contact, ContactRejection>
-  /** Appends to the notes (contract §8.7). */
-  readonly addNote: Write<[id: ContactId, input: AddNote], Contact, ContactNotFound | NotesTooLong>
+  /** Changes the given fields (contract §8.4) of a contact that meets the precondition. */
+  readonly update: Write<
+    [id: ContactId, input: UpdateContact, precondition?: ContactPrecondition],
+    Contact,
+    ContactChanged | ContactRejection
+  >
+  /** Appends to the notes (contract §8.7) of a contact that meets the precondition. */
+  readonly addNote: Write<
+    [id: ContactId, input: AddNote, precondition?: ContactPrecondition],
+    Contact,
+    ContactChanged | ContactNotFound | NotesTooLong
+  >
   /** Returns a page of contacts, most recently updated first (contract §8.8). */
   readonly list: (
     options: ListOptions<ContactFilters>
@@ -151,6 +187,7 @@ export class Contacts extends Context.Service<Contacts, {
     Contacts,
     Effect.gen(function*() {
       const { runAudited } = yield* Decide
+      const loadChecked = yield* makeLoadChecked
       const loadReferences = yield* makeLoadReferences
       const store = yield* ContactStore
 
@@ -172,24 +209,27 @@ export class Contacts extends Context.Service<Contacts, {
       const updateContact = operation("contacts.update")(function*<Out>(
         id: ContactId,
         input: UpdateContact,
+        precondition?: ContactPrecondition,
         respond?: Respond<Contact, Out>
       ) {
         const { organization_id } = yield* CurrentActor
         return yield* runAudited("contacts.update", {
-          load: zipConcurrently(store.load(organization_id, id), loadReferences([input])),
-          decide: ([found, references], context) => update(found, references, input, context)
+          load: zipConcurrently(loadChecked(organization_id, id, precondition), loadReferences([input])),
+          decide: ([checked, references], context) =>
+            ifMet(checked, (found) => update(found, references, input, context))
         }, respond)
       })
 
       const addNoteToContact = operation("contacts.add_note")(function*<Out>(
         id: ContactId,
         input: AddNote,
+        precondition?: ContactPrecondition,
         respond?: Respond<Contact, Out>
       ) {
         const { organization_id } = yield* CurrentActor
         return yield* runAudited("contacts.add_note", {
-          load: store.load(organization_id, id),
-          decide: (found, context) => addNote(found, input, context)
+          load: loadChecked(organization_id, id, precondition),
+          decide: (checked, context) => ifMet(checked, (found) => addNote(found, input, context))
         }, respond)
       })
 

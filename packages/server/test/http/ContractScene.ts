@@ -105,9 +105,11 @@ export const startService = async () => {
   const { organization, owner } = await service.organization()
   const actor = { organization_id: organization.id, member_id: owner.id }
 
+  const fullKey = () => service.keyWith(actor, scopes)
+
   /** The keys that requests name. Each request gets a new one, so that no row uses up the window of another. */
   const keys: Readonly<Record<string, () => Promise<string>>> = {
-    FULL: () => service.keyWith(actor, scopes),
+    FULL: fullKey,
     WEAK: () => service.keyWith(actor, ["tags:read"]),
     SPENT: async () => {
       const key = await service.keyWith(actor, ["tags:read"])
@@ -143,5 +145,5 @@ export const startService = async () => {
     await service.stop()
   }
 
-  return { check, stop }
+  return { check, fullKey, origin: `http://127.0.0.1:${port}`, stop }
 }

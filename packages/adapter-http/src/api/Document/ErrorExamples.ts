@@ -20,6 +20,7 @@ export const rejections = {
   unauthorized: body(Texts.unauthorized),
   idempotency_conflict: body(Texts.idempotencyConflict),
   request_processing: body(Texts.requestProcessing),
+  precondition_failed: body(Texts.preconditionFailed),
   body_too_large: body(Texts.bodyTooLarge),
   unsupported_media_type: body(Texts.unsupportedMediaType),
   rate_limited: body(Texts.rateLimited(limits.requests_per_minute, 5)),

@@ -50,6 +50,10 @@ export const headers: Readonly<Record<string, object>> = {
     1,
     false
   ),
+  "ETag": text(
+    "Identifies the contact as it is in this response: send it as `If-Match` to change only that. It changes with every change of the contact.",
+    "\"5f0c7e7d1d1b4f3c9a61c7a3d2b84e90\""
+  ),
   "Idempotent-Replayed": text("`true` on the replay of an earlier response.", "true", false),
   "Original-Request-Id": text(
     "On a replay, the ID of the original request.",
@@ -63,7 +67,13 @@ const rate = Object.keys(rates)
 /** The headers of a replay. Only responses of the operation itself are replayed, none of the middleware. */
 const replay = ["Idempotent-Replayed", "Original-Request-Id"]
 
-const carriedBy = (status: string, isWrite: boolean): ReadonlyArray<string> => {
+/** The properties of an endpoint that determine the headers of its responses. */
+interface Carrier {
+  readonly isWrite: boolean
+  readonly isTagged: boolean
+}
+
+const carriedBy = (status: string, { isTagged, isWrite }: Carrier): ReadonlyArray<string> => {
   switch (status) {
     case "401":
       return ["WWW-Authenticate"]
@@ -76,15 +86,17 @@ const carriedBy = (status: string, isWrite: boolean): ReadonlyArray<string> => {
       return [...rate, "Retry-After"]
     case "409":
       return [...rate, ...replay, `Retry-After${optional}`]
+    case "404":
+      return isWrite ? [...rate, ...replay] : rate
     default:
-      return isWrite && (status.startsWith("2") || status === "404") ? [...rate, ...replay] : rate
+      return status.startsWith("2") ? [...rate, ...(isWrite ? replay : []), ...(isTagged ? ["ETag"] : [])] : rate
   }
 }
 
 /** Returns references to the headers of an operation's response. */
-export const headersOf = (status: string, isWrite: boolean) =>
+export const headersOf = (status: string, carrier: Carrier) =>
   Object.fromEntries(
-    ["X-Request-Id", ...carriedBy(status, isWrite)].map((component) => [
+    ["X-Request-Id", ...carriedBy(status, carrier)].map((component) => [
       component.replace(optional, ""),
       { $ref: `#/components/headers/${component}` }
     ])

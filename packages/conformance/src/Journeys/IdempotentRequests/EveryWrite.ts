@@ -114,7 +114,7 @@ const upsertOf = (primary_email: string): WriteOf => ({ services: { upserts } })
 const writes: Readonly<Record<KeyedWrite, Writes>> = {
   "contacts.add_note": {
     changing: ({ open, services: { contacts } }) => (respond) =>
-      contacts.addNote(open.contact.id, AddNote.make({ text: "Called" }), respond),
+      contacts.addNote(open.contact.id, AddNote.make({ text: "Called" }), undefined, respond),
     unchanging: null
   },
   "contacts.create": {
@@ -124,9 +124,9 @@ const writes: Readonly<Record<KeyedWrite, Writes>> = {
   },
   "contacts.update": {
     changing: ({ open, services: { contacts } }) => (respond) =>
-      contacts.update(open.contact.id, UpdateContact.make({ first_name: "Kim" }), respond),
+      contacts.update(open.contact.id, UpdateContact.make({ first_name: "Kim" }), undefined, respond),
     unchanging: ({ open, services: { contacts } }) => (respond) =>
-      contacts.update(open.contact.id, UpdateContact.make({}), respond)
+      contacts.update(open.contact.id, UpdateContact.make({}), undefined, respond)
   },
   "contacts.upsert": {
     changing: upsertOf("lee@acme.example"),

@@ -58,9 +58,9 @@ export const makeScene = Effect.gen(function*() {
   const contact = yield* Fixtures.contact(organization_id, { first_name: "Kim" })
   const get = (id: ContactId = contact.id) => Effect.orDie(as(Contacts.use((contacts) => contacts.get(id))))
   const rename = (first_name: string) => (respond: Encoded) =>
-    Contacts.use((contacts) => contacts.update(contact.id, UpdateContact.make({ first_name }), respond))
+    Contacts.use((contacts) => contacts.update(contact.id, UpdateContact.make({ first_name }), undefined, respond))
   const addNote = (id: ContactId = contact.id) => (respond: Encoded) =>
-    Contacts.use((contacts) => contacts.addNote(id, AddNote.make({ text: "Called" }), respond))
+    Contacts.use((contacts) => contacts.addNote(id, AddNote.make({ text: "Called" }), undefined, respond))
   const tags = Rows.use((rows) => Effect.map(rows.list(TagRows, organization_id), (all) => all.map(toTag)))
   const storedRecord = IdempotencyStore.use((store) => store.find(organization_id, key))
   return { addNote, as, contact, get, organization_id, rename, storedRecord, tags }

@@ -35,7 +35,7 @@ type Write = (
 /** The writes that return the person's data, each with a request that changes nothing. */
 const writes: Readonly<Record<string, Write>> = {
   "an update": ({ contact_id }, respond) =>
-    Contacts.use((contacts) => contacts.update(contact_id, UpdateContact.make({}), respond)),
+    Contacts.use((contacts) => contacts.update(contact_id, UpdateContact.make({}), undefined, respond)),
   "a close": ({ conversation_id }, respond) =>
     Conversations.use((conversations) => conversations.close(conversation_id, CloseConversation.make({}), respond)),
   "an assignment": ({ conversation_id }, respond) =>

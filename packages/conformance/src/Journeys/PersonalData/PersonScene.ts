@@ -51,7 +51,7 @@ const updateWithKey = (id: ContactId) => {
       { key, fingerprint: "f".repeat(64), request_id: "request" },
       (record) =>
         Contacts.use((contacts) =>
-          contacts.update(id, update, {
+          contacts.update(id, update, undefined, {
             encode: (contact): Effect.Effect<EncodedResponse> =>
               Effect.succeed({ status: 200, body: encoder.encode(JSON.stringify(contact)) }),
             record
