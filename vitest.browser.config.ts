@@ -4,6 +4,7 @@ import { defineConfig } from "vitest/config"
 export default defineConfig({
   test: {
     include: ["packages/*/browser/**/*.test.ts"],
+    setupFiles: ["vitest.errors.ts"],
     testTimeout: 60_000,
     hookTimeout: 60_000
   }

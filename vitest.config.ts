@@ -60,7 +60,7 @@ export default defineConfig({
     // A worker imports what its files share once. No test changes a module or a global for good.
     isolate: false,
     unstubGlobals: true,
-    setupFiles: ["vitest.hangs.ts"],
+    setupFiles: ["vitest.hangs.ts", "vitest.errors.ts"],
     // It ends what hangs. A machine that is busy otherwise must not reach it: tests that compute for long set a limit of their own.
     testTimeout: 60_000,
     hookTimeout: 300_000,

@@ -5,6 +5,7 @@ export default defineConfig({
   test: {
     maxWorkers: "100%",
     isolate: false,
+    setupFiles: ["vitest.errors.ts"],
     testTimeout: 300_000,
     include: [
       "packages/{core,adapter-memory}/test/**/*.test.ts",

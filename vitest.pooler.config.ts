@@ -5,6 +5,7 @@ export default defineConfig({
   test: {
     include: ["packages/*/pooler/**/*.test.ts"],
     globalSetup: ["packages/server/testing/GlobalSetup.ts"],
+    setupFiles: ["vitest.errors.ts"],
     testTimeout: 60_000,
     hookTimeout: 60_000
   }

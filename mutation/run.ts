@@ -27,7 +27,15 @@ const mutate = (name: string, { files, tests }: Module): Promise<Array<MutantRes
     coverageAnalysis: "perTest",
     concurrency: 1,
     reporters: ["survivors"],
-    ignorePatterns: ["*", "!package.json", "!packages", "!packages/**", "!mutation", "!mutation/**"],
+    ignorePatterns: [
+      "*",
+      "!package.json",
+      "!vitest.errors.ts",
+      "!packages",
+      "!packages/**",
+      "!mutation",
+      "!mutation/**"
+    ],
     // Stryker would rewrite the paths of a configuration with TypeScript's earlier programming interface.
     tsconfigFile: "none",
     // Without `build`, every mutant is judged again.

@@ -32,6 +32,7 @@ export default defineConfig({
   test: {
     include: tests,
     sequence: { sequencer: ListedOrder },
+    setupFiles: ["vitest.errors.ts"],
     isolate: false
   }
 })
