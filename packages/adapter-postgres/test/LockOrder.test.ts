@@ -2,6 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Fixtures from "@messaging-crm/conformance/Fixtures"
 import { afterNoon } from "@messaging-crm/conformance/Fixtures"
+import * as Changes from "@messaging-crm/core/Changes"
 import { ContactRows } from "@messaging-crm/core/Contacts"
 import { ConversationRows } from "@messaging-crm/core/Conversations"
 import type * as Crm from "@messaging-crm/core/Crm"
@@ -59,6 +60,22 @@ const writes: Readonly<
         ConversationRows.update({ id: on.conversation_id, version: 1 }, { agent_id: null }),
         MessageRows.update({ ...message, version: 1 }, { text: "x", media: null }),
         MediaRows.remove(file)
+      )
+  },
+  "the commit of an activity": {
+    tables: ["contacts", "conversations", "messages"],
+    run: ({ message, on, ours }) =>
+      Fixtures.commitOutcome(
+        ours,
+        MessageRows.update({ ...message, version: 1 }, { text: "x" }),
+        Changes.touch({
+          conversation_id: on.conversation_id,
+          conversation_version: null,
+          contact_id: on.contact_id,
+          at: afterNoon(2),
+          preview: "x",
+          last_inbound_at: null
+        })
       )
   },
   "the removal of old messages": {

@@ -9,13 +9,16 @@ import { SqlClient } from "effect/sql"
 import * as Processes from "./Processes.ts"
 import { waiterFor, whileLocked } from "./Sessions.ts"
 
-/** Stores a callback about a contact, a delivery of an event about it, and a recorded response with it. */
+/** Stores a callback about a contact, an event with it and its delivery, and a recorded response with it. */
 const scene = Effect.gen(function*() {
   const ours = yield* Fixtures.organization
   const { channel, contact_id } = yield* Fixtures.thread(ours)
   yield* Fixtures.webhook(ours, { include_resource: true })
   const body = JSON.stringify({ data: { contact_id } })
-  const event = yield* Fixtures.newEvent({ body })
+  const event = yield* Fixtures.newEvent({
+    body,
+    resource: { name: "contact", value: { id: contact_id }, contact_id, message_id: null }
+  })
   yield* Fixtures.mustCommit(ours, Changes.raise(event))
   yield* Fixtures.mustCommit(ours, Changes.expand(event.id))
   const key = IdempotencyKey.make(yield* Fixtures.uuid)
@@ -30,6 +33,7 @@ const scene = Effect.gen(function*() {
 it.layer(Processes.database, { excludeTestServices: true })("an erasure", (it) => {
   for (
     const [table, key] of [
+      ["webhook_events", "id"],
       ["webhook_deliveries", "id"],
       ["provider_callbacks", "id"],
       ["idempotency_keys", "key"]

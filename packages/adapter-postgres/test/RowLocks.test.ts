@@ -5,11 +5,14 @@ import * as Fixtures from "@messaging-crm/conformance/Fixtures"
 import * as Changes from "@messaging-crm/core/Changes"
 import { IdentityNetworkIdRows } from "@messaging-crm/core/ContactIdentities"
 import { IdempotencyKey } from "@messaging-crm/core/Idempotency"
+import { ContactId, ConversationId } from "@messaging-crm/core/Ids"
 import { MediaRows } from "@messaging-crm/core/Media"
 import { OrganizationRows } from "@messaging-crm/core/Organizations"
 import { tables } from "@messaging-crm/core/Tables"
-import { Context, Effect, Fiber, Layer } from "effect"
+import { Array, Context, Effect, Fiber, Layer } from "effect"
 import { SqlClient } from "effect/sql"
+import type { CommitRequest } from "../src/work/Commit/Part.ts"
+import { statementOf } from "../src/work/Commit/Statement.ts"
 import { canLock, insertRows, newRows, type OwnedRow, rowIn, runAsOne, withoutConstraints } from "./LockScene.ts"
 import * as Processes from "./Processes.ts"
 import { waiterFor, whileLocked, whileOpen } from "./Sessions.ts"
@@ -22,6 +25,32 @@ const of_stored_rows: Readonly<Record<string, ChangesOf>> = {
   expects: ({ key, table }) => ({ expect: [{ table, key, version: 1 }] }),
   updates: ({ key, table }) => ({ update: [{ table, key, version: 1, set: {} }] }),
   removes: ({ key, table }) => ({ remove: [{ table, key }] })
+}
+
+/** The activity of a conversation and a contact that have the ID of a row. */
+const touches: ChangesOf = ({ key: { id = "" } }) =>
+  Changes.touch({
+    conversation_id: ConversationId.make(id),
+    conversation_version: null,
+    contact_id: ContactId.make(id),
+    at: Fixtures.noon,
+    preview: "",
+    last_inbound_at: null
+  })
+
+/** The stored callbacks that changes come from. Each has the ID of an organization of its own. */
+const callbacks: OwnedRow["table"] = {
+  ...OrganizationRows.table,
+  name: "provider_callbacks",
+  columns: {
+    source: "text",
+    body: "text",
+    received_at: "timestamptz",
+    due_at: "timestamptz",
+    attempt: "integer",
+    organization_id: "uuid",
+    people: "jsonb"
+  }
 }
 
 /** The tables of which a commit can expect and update rows. */
@@ -58,14 +87,51 @@ const of_new_rows: Readonly<Record<string, readonly [OwnedRow["table"], ChangesO
 /** The services of another process, whose statements wait, so that those of a test do not wait behind them. */
 class Other extends Context.Service<Other, Effect.Success<typeof Processes.start>>()("Other") {}
 
-/** Runs the changes of rows in an order that is not theirs, by the other process, until it waits for a session. */
+/** Returns commits of the changes of rows, in an order that is not theirs. */
+const shuffled = (rows: ReadonlyArray<OwnedRow>, changesOf: ChangesOf) => {
+  const [a, b, c, d] = rows.map((row) => ({
+    organization_id: row.organization_id,
+    changes: changesOf(row),
+    trace: null
+  }))
+  return [c, a, d, b].flatMap((request) => request ?? [])
+}
+
+/** Runs the changes of rows by the other process, until it waits for a session. */
 const waitingFor = Effect.fnUntraced(function*(pid: number, rows: ReadonlyArray<OwnedRow>, changesOf: ChangesOf) {
   const client = yield* Effect.provide(commitClient, yield* Other)
-  const [a, b, c, d] = rows.map((row) => ({ organization_id: row.organization_id, changes: changesOf(row) }))
-  const requests = [c, a, d, b].flatMap((request) => request ?? [])
-  const write = yield* Effect.forkChild(runAsOne(client, requests))
+  const write = yield* Effect.forkChild(runAsOne(client, shuffled(rows, changesOf)))
   yield* Effect.raceFirst(waiterFor(pid), Fiber.join(write))
   return write
+})
+
+/** Returns the rows that the statement of commits names, as texts that begin with the organization and the key. */
+const namedRows = (requests: ReadonlyArray<CommitRequest>): ReadonlyArray<ReadonlyArray<string>> => {
+  if (!Array.isReadonlyArrayNonEmpty(requests)) return []
+  return statementOf(requests, null).parameters.flatMap((parameter) => {
+    const isRows = typeof parameter === "string" && parameter.startsWith("[{\"organization_id\"")
+    return isRows ? [JSON.parse(parameter).map((row: object) => JSON.stringify(row))] : []
+  })
+}
+
+/** Checks that changes of stored rows, the first of which was stored last, lock no row before those of smaller keys. */
+const locksByKey = Effect.fnUntraced(function*(table: OwnedRow["table"], changesOf: ChangesOf) {
+  const sql = yield* SqlClient.SqlClient
+  const rows = yield* newRows(table)
+  yield* insertRows(rows.toReversed())
+  const [, second, ...later] = rows
+  if (second === undefined) return assert.fail("There is no row.")
+  const [write, free] = yield* whileLocked(
+    rowIn(sql, second),
+    Effect.fnUntraced(function*(pid: number) {
+      const write = yield* waitingFor(pid, rows, changesOf)
+      return [write, yield* Effect.forEach(later, (row) => canLock(row, "UPDATE"))] as const
+    })
+  )
+  yield* Fiber.join(write)
+  assert.deepStrictEqual(free, [true, true])
+  // Another plan can lock the rows in the order in which the statement names them.
+  for (const named of namedRows(shuffled(rows, changesOf))) assert.deepStrictEqual(named, named.toSorted())
 })
 
 /** Returns whether no other session has inserted the row of some changes. */
@@ -101,27 +167,21 @@ it.layer(database, { excludeTestServices: true })("A commit", (it) => {
           )
         }))
 
-      for (const [does, changesOf] of Object.entries(of_stored_rows)) {
-        it.effect(`that ${does} rows locks them by their keys`, () =>
-          Effect.gen(function*() {
-            const sql = yield* SqlClient.SqlClient
-            const rows = yield* newRows(table)
-            yield* insertRows(rows)
-            const [, second, ...later] = rows
-            if (second === undefined) return assert.fail("There is no row.")
-            const [write, free] = yield* whileLocked(
-              rowIn(sql, second),
-              Effect.fnUntraced(function*(pid: number) {
-                const write = yield* waitingFor(pid, rows, changesOf)
-                return [write, yield* Effect.forEach(later, (row) => canLock(row, "UPDATE"))] as const
-              })
-            )
-            yield* Fiber.join(write)
-            assert.deepStrictEqual(free, [true, true])
-          }))
+      for (
+        const [does, changesOf] of Object.entries({
+          ...of_stored_rows,
+          ...(table.activity === null ? {} : { touches })
+        })
+      ) {
+        it.effect(`that ${does} rows locks them by their keys`, () => locksByKey(table, changesOf))
       }
     })
   }
+
+  it.effect(
+    "that comes from stored callbacks locks them by their IDs",
+    () => locksByKey(callbacks, ({ organization_id }) => ({ callback: organization_id }))
+  )
 
   for (const [name, [table, changesOf]] of Object.entries(of_new_rows)) {
     it.effect(`that inserts ${name} inserts them by their keys`, () =>
