@@ -1,23 +1,50 @@
-/** A batch of a replay ends within its lease, however long its endpoint and the slots of the host take. */
+/** A batch of a replay: it ends within its lease, and what it says about the endpoint. */
 import { assert, it } from "@effect/vitest"
 import * as Memory from "@messaging-crm/adapter-memory"
 import * as Fixtures from "@messaging-crm/conformance/Fixtures"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import * as Changes from "@messaging-crm/core/Changes"
+import { Commit } from "@messaging-crm/core/Commit"
 import { Decide } from "@messaging-crm/core/Decide"
 import * as Events from "@messaging-crm/core/Events"
 import { ConversationId, Ids } from "@messaging-crm/core/Ids"
 import { Rows } from "@messaging-crm/core/Rows"
 import { Secrets } from "@messaging-crm/core/Secrets"
 import { ReplayWebhook, WebhookReplayRows, WebhookReplays } from "@messaging-crm/core/WebhookReplays"
+import { WebhookRows, WebhookStore } from "@messaging-crm/core/Webhooks"
 import { LeaseTime, WorkQueue, WorkSignal } from "@messaging-crm/core/WorkQueue"
 import { DateTime, Duration, Effect, Layer, Option } from "effect"
 import { TestClock } from "effect/testing"
-import { post_time_max, type Posted, WebhookPosts } from "../../src/webhooks/WebhookAttempt.ts"
+import { post_time_max, type Posted, type Posting, WebhookPosts } from "../../src/webhooks/WebhookAttempt.ts"
 import { StorageUse } from "../../src/work/StorageUse.ts"
 
 /** Layer of the stored events. */
 const stored = Layer.effect(Events.EventStore, Events.EventStore)
+
+/** The result of a post that the endpoint accepts. */
+const accepted = Effect.map(DateTime.now, (at): Posted => ({
+  attempt: { at, duration_ms: 1, response_status: 200, response_body: "", failure_code: null },
+  retry_after: null
+}))
+
+/** Layer of replays with their posts, which can read and change the store. */
+const replaysWith = (
+  events: Layer.Layer<Events.EventStore, never, Events.EventStore>,
+  post: (posting: Posting) => Effect.Effect<Posted, never, Commit>
+) => {
+  const posts = Layer.effect(
+    WebhookPosts,
+    Commit.useSync((commit) => ({
+      post: (posting: Posting) => Effect.provideService(post(posting), Commit, commit)
+    }))
+  )
+  return WebhookReplays.layer.pipe(
+    Layer.provide([posts, Decide.layer, events]),
+    Layer.provideMerge(WorkSignal.layer),
+    Layer.provideMerge(Layer.mergeAll(Ids.layer, Secrets.layer, StorageUse.layer)),
+    Layer.provideMerge(Memory.layer)
+  )
+}
 
 /** Layer of replays whose posts take this long, one after the other. Further ones take the longest time. */
 const slow = (
@@ -25,17 +52,9 @@ const slow = (
   ...seconds: ReadonlyArray<number>
 ) => {
   const left = seconds.map(Duration.seconds)
-  const post = Effect.gen(function*() {
-    const at = yield* DateTime.now
-    yield* Effect.sleep(left.shift() ?? post_time_max)
-    const attempt = { at, duration_ms: 1, response_status: 200, response_body: "", failure_code: null }
-    return { attempt, retry_after: null } satisfies Posted
-  })
-  return WebhookReplays.layer.pipe(
-    Layer.provide([Layer.succeed(WebhookPosts, { post: () => post }), Decide.layer, events]),
-    Layer.provideMerge(WorkSignal.layer),
-    Layer.provideMerge(Layer.mergeAll(Ids.layer, Secrets.layer, StorageUse.layer)),
-    Layer.provideMerge(Memory.layer)
+  return replaysWith(
+    events,
+    () => Effect.tap(accepted, Effect.suspend(() => Effect.sleep(left.shift() ?? post_time_max)))
   )
 }
 
@@ -64,7 +83,8 @@ const claimed = Effect.fnUntraced(function*(count: number) {
     Rows.use((rows) => rows.find(WebhookReplayRows, organization_id, webhook_id)),
     Option.map(({ position_id }) => position_id)
   )
-  return { claim, position }
+  const webhook = Effect.map(WebhookStore.use((store) => store.find(organization_id, webhook_id)), Option.getOrThrow)
+  return { claim, position, webhook }
 })
 
 it.effect("has few events in memory at a time, since each can have a large resource", () => {
@@ -103,4 +123,28 @@ for (const [seconds, lease] of [[[19], 60], [[9.9], 60], [[4, 4, 1.9], 60], [[0,
       assert.isDefined(batch.pollUnsafe())
       assert.notDeepEqual(yield* position, before)
     }).pipe(Effect.provide(slow(stored, ...seconds)), Effect.provideService(LeaseTime, Duration.seconds(lease))))
+}
+
+for (const response_status of [200, 500]) {
+  it.effect(`counts no success at an earlier URL as one of its URL, which then responds with ${response_status}`, () => {
+    const failure_code = response_status === 200 ? null : "http_status" as const
+    let posts = 0
+    /** The first post, during which the webhook gets a URL that has failed four times, and one to that URL. */
+    const post = Effect.fnUntraced(function*({ organization_id, webhook }: Posting) {
+      const posted = yield* accepted
+      if (++posts > 1) {
+        return { ...posted, attempt: { ...posted.attempt, response_status, failure_code } } satisfies Posted
+      }
+      const set = { url: "https://new.example", consecutive_failures: 4, first_failure_at: posted.attempt.at }
+      yield* Fixtures.mustCommit(organization_id, WebhookRows.update(webhook, set))
+      return posted
+    })
+    return Effect.gen(function*() {
+      const { claim, webhook } = yield* claimed(response_status === 200 ? 1 : 2)
+      const [work] = yield* claim
+      if (work === undefined) return assert.fail("There is no work.")
+      yield* WebhookReplays.use((replays) => replays.attempt(work))
+      assert.strictEqual((yield* webhook).consecutive_failures, response_status === 200 ? 4 : 5)
+    }).pipe(Effect.provide(replaysWith(stored, post)))
+  })
 }
