@@ -11,7 +11,7 @@ import { Array, Context, DateTime, Effect, Fiber } from "effect"
 import { SqlClient } from "effect/sql"
 import { actor, conflictCount, loadContact, unbounded } from "./CommitScene.ts"
 import * as Processes from "./Processes.ts"
-import { waiterFor, whileHeld, whileLocked } from "./Sessions.ts"
+import { waiterFor, whileHeld, whileLocked, whileOpen } from "./Sessions.ts"
 
 it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
   it.effect("commits all updates of 50 concurrent writers of one contact", () =>
@@ -110,5 +110,18 @@ it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
           return committing
         }))
       assert.strictEqual(yield* Fiber.join(committing), "committed")
+    }))
+
+  it.effect("locks the work that it keeps, so that no other session claims or settles it meanwhile", () =>
+    Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      const ours = yield* Fixtures.organization
+      yield* Fixtures.mustCommit(ours, Changes.enqueue(yield* Fixtures.newWork(yield* Fixtures.uuid)))
+      const [item = assert.fail("Nothing was claimed.")] = yield* Fixtures.claimWork()
+      const free = yield* whileOpen(
+        Fixtures.mustCommit(ours, Changes.settle({ claimed: item, outcome: "keep" })),
+        () => sql`SELECT 1 FROM work WHERE ref = ${item.ref} FOR NO KEY UPDATE SKIP LOCKED`
+      )
+      assert.deepStrictEqual(free, [])
     }))
 })

@@ -64,6 +64,20 @@ it.layer(Processes.database, { excludeTestServices: true })("Idempotency", (it) 
       assert.deepStrictEqual(response, { status: 201, body: "theirs", request_id: "theirs", replayed: true })
     }))
 
+  it.effect("locks the record that it replays, so that reading it is a commit that waits for the standby", () =>
+    Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      const organization_id = yield* Fixtures.organization
+      yield* commitTheirs(organization_id)
+      const isLocked = Effect.map(
+        sql`SELECT xmax::text <> '0' AS locked FROM idempotency_keys WHERE organization_id = ${organization_id}`,
+        ([row]) => row?.["locked"]
+      )
+      assert.isFalse(yield* isLocked)
+      assert.isTrue((yield* request(organization_id)).replayed)
+      assert.isTrue(yield* isLocked)
+    }))
+
   it.effect("releases the key when the process that uses it dies", () =>
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient

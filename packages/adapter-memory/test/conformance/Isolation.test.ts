@@ -31,6 +31,8 @@ const storedRows = Layer.effect(
   World.useSync(({ modify, read }) =>
     StoredRows.of({
       all: read((state) => rowsOf("world", state)),
+      // Each organization has tables of its own.
+      copy: () => Effect.void,
       save: Effect.map(read((state) => state), (state) => modify(() => [undefined, state]))
     })
   )
