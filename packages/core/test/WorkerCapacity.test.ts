@@ -206,6 +206,35 @@ it.effect("makes no attempt to a host for a webhook that was disabled, or moved,
     assert.strictEqual(yield* count, 55)
   }).pipe(Effect.scoped, Effect.provide(world)))
 
+it.effect("signs an attempt with the secrets that its webhook has when it is its turn, and sends the resource only if it is asked", () =>
+  Effect.gen(function*() {
+    const ours = yield* queued
+    const endpoints = yield* ScriptedEndpoints
+    const { rotateSecret, update } = yield* Webhooks
+    const begun = yield* Queue.unbounded<void>()
+    const hang = Effect.andThen(Queue.offer(begun, undefined), Effect.as(Effect.sleep("14 seconds"), ok))
+    const urls = [2000, 2001, 2002].map((port) => `https://victim.example:${port}/webhook`)
+    for (const url of urls) yield* endpoints.respond(url, () => hang)
+    const [rotated, bare] = yield* Effect.forEach(urls, (url) => subscribe(ours, url, { include_resource: true }))
+    if (rotated === undefined || bare === undefined) return assert.fail("There is no webhook.")
+    yield* raise(ours, 16)
+    yield* background
+    yield* TestClock.adjust("1 seconds")
+    yield* Queue.takeN(begun, 24)
+    yield* ours.as(rotateSecret(rotated.id))
+    yield* ours.as(update(bare.id, UpdateWebhook.make({ include_resource: false })))
+    for (let second = 0; second < 60; second++) yield* pass("1 seconds")
+    const [ofRotated = [], ofBare = []] = yield* Effect.forEach(urls, endpoints.posted)
+    assert.isAbove(ofRotated.length, 8)
+    assert.isAbove(ofBare.length, 8)
+    for (const [index, { headers }] of ofRotated.entries()) {
+      assert.lengthOf(headers["webhook-signature"]?.split(" ") ?? [], index < 8 ? 1 : 2)
+    }
+    for (const [index, { body }] of ofBare.entries()) {
+      assert.strictEqual("conversation" in JSON.parse(body).data, index < 8)
+    }
+  }).pipe(Effect.scoped, Effect.provide(world)))
+
 it.effect("posts 16 events to a webhook at a time, and each next one once another has ended", () =>
   Effect.gen(function*() {
     const ours = yield* queued

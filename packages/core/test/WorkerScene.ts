@@ -41,8 +41,12 @@ export const queued = Effect.gen(function*() {
 
 type Scene = Effect.Success<typeof queued>
 
-export const subscribe = ({ as }: Scene, url: string) =>
-  as(Webhooks.use((webhooks) => webhooks.create(CreateWebhook.make({ url, event_types: ["conversation.closed"] }))))
+export const subscribe = ({ as }: Scene, url: string, fields: Partial<CreateWebhook> = {}) =>
+  as(
+    Webhooks.use((webhooks) =>
+      webhooks.create(CreateWebhook.make({ url, event_types: ["conversation.closed"], ...fields }))
+    )
+  )
 
 /** Starts conversations with different people. */
 export const startMany = ({ start }: Scene, count: number) =>

@@ -231,6 +231,22 @@ describe("a connection", () => {
       }
     }).pipe(local(), Effect.scoped))
 
+  it.live("is not replaced if the endpoint responds with nonsense, because it has received the event", () =>
+    Effect.gen(function*() {
+      const heard: Array<string> = []
+      const port = yield* accepting((socket) => {
+        heard.push("connection")
+        socket.on("data", () => {
+          heard.push("request")
+          const isFirst = heard.filter((each) => each === "request").length === 1
+          socket.write(isFirst ? "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n" : "nonsense\r\n\r\n")
+        })
+      })
+      assert.strictEqual((yield* post(`http://hooks.example:${port}/`)).status, 200)
+      assert.strictEqual(yield* codeOf(`http://hooks.example:${port}/`), "protocol_error")
+      assert.deepStrictEqual(heard, ["connection", "request", "request"])
+    }).pipe(local(), Effect.scoped))
+
   it.live("leads to the checked address, even if the name resolves to another one later", () =>
     Effect.gen(function*() {
       const { connections, url } = yield* receive(ok)

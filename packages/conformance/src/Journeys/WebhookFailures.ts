@@ -49,6 +49,23 @@ const scheduledRetries = (it: Scene.It) => {
     }))
 }
 
+const statuses = (it: Scene.It) => {
+  it.effect("an attempt succeeds only with a 2xx", () =>
+    Effect.gen(function*() {
+      const { close, deliveries, respond } = yield* subscribed
+      for (const status of [199, 200, 300, 204, 302, 299, 304, 200, 399, 200, 400]) {
+        yield* respond(() => responded(status))
+        yield* close()
+        yield* work
+        const isSuccess = status >= 200 && status <= 299
+        const [delivery] = yield* deliveries
+        assert.strictEqual(delivery?.status, isSuccess ? "succeeded" : "pending", String(status))
+        assert.strictEqual(delivery?.failure_code, isSuccess ? null : "http_status", String(status))
+        yield* TestClock.adjust("1 minutes")
+      }
+    }))
+}
+
 const manualRetries = (it: Scene.It) => {
   it.effect("a webhook whose endpoint is down for longer than the schedule gets no more attempts, and a retry on request", () =>
     Effect.gen(function*() {
@@ -286,6 +303,7 @@ const defects = (it: Scene.It) => {
 export const journeyTests = (storage: Scene.Storage) => {
   it.layer(Scene.crm(storage), { timeout: "5 minutes" })("failed webhook deliveries", (it) => {
     scheduledRetries(it)
+    statuses(it)
     manualRetries(it)
     earlyRetries(it)
     requestedDelays(it)

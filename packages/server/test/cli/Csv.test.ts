@@ -141,6 +141,12 @@ describe("a CSV file", () => {
       assert.deepStrictEqual(found.map((row) => row.cells), [["x", "y", "z"], ...rows])
     }))
 
+  it("is written with quotes where a program would read a cell otherwise", () => {
+    const format = { opening: "", delimiter: ";", quotes_all: false, line_end: "\n" }
+    const cells = ["a b", " a", "a ", "a;b", "a\nb", "a\rb", "a\"b"]
+    assert.strictEqual(Csv.written(format, cells), `a b;" a";"a ";"a;b";"a\nb";"a\rb";"a""b"\n`)
+  })
+
   it.effect("has no rows if it contains only blank lines", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(yield* read(""), [])
