@@ -57,6 +57,11 @@ export class MessagingCrm {
   readonly tags: ReturnType<typeof tags>
   readonly templates: ReturnType<typeof templates>
   readonly webhooks: ReturnType<typeof webhooks>
+  /**
+   * Calls any operation by its method and path, such as `GET /contacts/{contact_id}`, and returns the body of its response, for
+   * programs that choose the operation when they run.
+   */
+  readonly request: Transport["request"]
 
   constructor(options: MessagingCrmOptions) {
     const { apiKey, baseUrl, fetch = globalThis.fetch, maxRetries = 3, onRetry = () => {}, timeout = 30_000 } = options
@@ -73,5 +78,6 @@ export class MessagingCrm {
     this.tags = tags(calls)
     this.templates = templates(calls)
     this.webhooks = webhooks(calls)
+    this.request = calls.request
   }
 }

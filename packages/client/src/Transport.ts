@@ -69,8 +69,14 @@ export interface Settings {
   readonly timeout: number
 }
 
-/** The two kinds of calls. */
+/** The three kinds of calls. */
 export interface Transport {
+  /** Calls any operation, and returns the body of its response. */
+  readonly request: <R extends Route>(
+    route: R,
+    input: Input<R>,
+    options?: CallOptions
+  ) => Promise<WithResponse<Operations[R]["response"]>>
   /** Calls an operation that returns one resource. */
   readonly one: <R extends Route>(
     route: R,
@@ -171,6 +177,12 @@ export const transport = (settings: Settings): Transport => {
 
   // The service encodes its responses with the schemas that these types are generated from. Only their form is checked
   // here, because a proxy can respond with other JSON.
+  const request = async (route: Route, input: AnyInput, options: CallOptions = {}) => {
+    const { body, lastResponse } = await send(route, input, options)
+    if (!("data" in body)) throw unexpectedResponse(lastResponse)
+    return withResponse(body, lastResponse)
+  }
+
   const one = async (route: Route, input: AnyInput, options: CallOptions = {}) => {
     const { body, lastResponse } = await send(route, input, options)
     if (!isObject(body["data"])) throw unexpectedResponse(lastResponse)
@@ -185,5 +197,5 @@ export const transport = (settings: Settings): Transport => {
       return withResponse(body, lastResponse)
     })
 
-  return { one, list } as Transport
+  return { request, one, list } as Transport
 }

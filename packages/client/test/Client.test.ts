@@ -203,6 +203,22 @@ it("changes a contact only as it was read, with its ETag", async () => {
   assert.instanceOf(error, TypeError)
 })
 
+it("calls any operation by its method and path", async () => {
+  const { crm } = await connect()
+  const { data: { id }, lastResponse } = await crm.request("POST /contacts", { body: { first_name: "Kim" } })
+  assert.strictEqual(lastResponse.status, 201)
+  const read = await crm.request("GET /contacts/{contact_id}", { path: { contact_id: id } })
+  assert.deepInclude(read.data, { id, first_name: "Kim" })
+  const page = await crm.request("GET /contacts", { query: { page_size: 1 } })
+  assert.deepStrictEqual([page.data.map((contact) => contact.id), page.next_cursor], [[id], null])
+  const proxy = new MessagingCrm({
+    apiKey: "svc_live_x",
+    baseUrl: "http://localhost/v1",
+    fetch: async () => new Response("{}")
+  })
+  assert.strictEqual((await rejection(proxy.request("GET /tags", {}))).code, "unexpected_response")
+})
+
 it("gives every result its request ID, and leaves that out of JSON", async () => {
   const { crm } = await connect()
   const tag = await crm.tags.create({ name: "VIP", color: "amber" }, { idempotencyKey: "tag-vip-0001" })

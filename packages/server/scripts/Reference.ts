@@ -128,7 +128,8 @@ export const cli = Effect.map(commands, (all) =>
     "entrypoint. Commands read the same [settings](configuration.md) as the service.",
     "",
     "Every command exits with code 0 on success and after Ctrl-C, and with code 1 on failure. Results go to stdout, as one JSON",
-    "document with `--json` (`webhooks listen`: one per event). Errors and logs go to stderr.",
+    "document with `--json` (`webhooks listen`: one per event). `mcp` writes messages of its protocol ([agents](agents.md)). Errors and",
+    "logs go to stderr.",
     ...all.filter(({ has_commands }) => !has_commands).flatMap(section),
     ""
   ].join("\n"))

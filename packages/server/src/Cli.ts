@@ -8,6 +8,7 @@ import { dev } from "./commands/dev.ts"
 import { doctor } from "./commands/doctor.ts"
 import { init } from "./commands/init.ts"
 import { keys } from "./commands/keys.ts"
+import { mcp } from "./commands/mcp.ts"
 import { members } from "./commands/members.ts"
 import { migrate } from "./commands/migrate.ts"
 import { mockProvider } from "./commands/mockProvider.ts"
@@ -40,6 +41,7 @@ export const root = Command.make("messaging-crm").pipe(
     contactFields,
     contacts,
     webhooks,
+    mcp,
     openapi,
     mockProvider
   ])

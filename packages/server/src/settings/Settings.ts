@@ -257,16 +257,16 @@ export const settings = {
   base_url: withDefault("http://127.0.0.1:3000/v1", {
     name: "BASE_URL",
     group: "Commands",
-    description: "Base URL of the service for `webhooks listen`",
+    description: "Base URL of the service for `mcp` and `webhooks listen`",
     valid_values: "a URL such as http://127.0.0.1:3000/v1",
     parse: url("http:", "https:")
   }),
   api_key: setting({
     name: "API_KEY",
     group: "Commands",
-    description: "API key for `webhooks listen`, with the scope webhooks:manage",
-    default_text: "none; `webhooks listen` requires it",
-    valid_values: "an API key with the scope webhooks:manage",
+    description: "API key for `mcp`, and with the scope webhooks:manage for `webhooks listen`",
+    default_text: "none; `mcp` and `webhooks listen` require it",
+    valid_values: "an API key",
     parse: (text) => Option.some(Redacted.make(text)),
     secret: true
   })

@@ -1,7 +1,7 @@
 /** The imports that each package allows. */
 import { assert, describe, it } from "@effect/vitest"
 import { globSync } from "node:fs"
-import { importsOf, relativeImportsOf } from "./Sources.ts"
+import { importsOf, relativeImportsOf, textOf } from "./Sources.ts"
 
 interface ImportRule {
   /** The files that the rule applies to. */
@@ -103,6 +103,17 @@ describe("import rules", () => {
     ])
     assert.deepStrictEqual(loading(/\/Taps\.ts$/), ["packages/server/src/dev/DevConsole.ts"])
     assert.deepStrictEqual(loading(/\/DevConsole\.ts$/), ["packages/server/src/dev/Dev.ts"])
+  })
+
+  it("only `mcp` loads the tools for agents, when it runs", () => {
+    const loading = (name: RegExp) =>
+      globSync("packages/server/src/**/*.ts").filter((file) =>
+        importsOf(file).some((specifier) => name.test(specifier))
+      )
+    const own = /^packages\/server\/src\/mcp\//
+    assert.deepStrictEqual(loading(/\/mcp\/\w+\.ts$/), ["packages/server/src/commands/mcp.ts"])
+    assert.match(textOf("packages/server/src/commands/mcp.ts"), /import\("\.\.\/mcp\/McpServer\.ts"\)/)
+    for (const file of loading(/^(effect\/ai|@messaging-crm\/client)$/)) assert.match(file, own)
   })
 
   // A client bundles `api`.
