@@ -42,8 +42,8 @@ export interface ConditionalOptions extends RequestOptions {
   readonly ifMatch?: string | null
 }
 
-/** Options of one call of the client's own. */
-interface CallOptions extends ConditionalOptions {
+/** Options of one call with a time limit for all its attempts. */
+export interface CallOptions extends ConditionalOptions {
   /** The time at which the last attempt ends, in milliseconds since 1970; by default none. */
   readonly until?: number
 }

@@ -189,6 +189,7 @@ describe("a call", () => {
         [404, "not_found"],
         [409, "conflict"],
         [409, "idempotency_conflict"],
+        [412, "precondition_failed"],
         [413, "body_too_large"],
         [415, "unsupported_media_type"]
       ] as const

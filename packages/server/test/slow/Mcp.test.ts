@@ -1,6 +1,6 @@
 /** `messaging-crm mcp`, called by an agent through the official SDK of the protocol. */
 import { assert, describe, it } from "@effect/vitest"
-import { createServer, type IncomingMessage } from "node:http"
+import { createServer, type IncomingMessage, type Server } from "node:http"
 import type { AddressInfo } from "node:net"
 import { afterAll } from "vitest"
 import { connect, startService } from "./McpScene.ts"
@@ -12,6 +12,13 @@ afterAll(async () => {
   await Promise.all([agent.stop(), reader.stop()])
   await stop()
 })
+
+/** Starts a server between the agent and the service, and returns its base URL. */
+const listen = async (server: Server) => {
+  await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve))
+  const { port } = server.address() as AddressInfo
+  return `http://127.0.0.1:${port}/v1`
+}
 
 describe("an agent", () => {
   it("finds a contact, reads the conversation, answers within the window, and only with a template outside of it", async () => {
@@ -142,7 +149,17 @@ describe("a tool", () => {
       assert.match(text, sentence)
       assert.notInclude(text, "svc_live_")
     }
-    await Promise.all([weak, invalid, absent].map((each) => each.stop()))
+    const limited = createServer((_, response) => {
+      const error = { code: "rate_limited", message: "Too many requests.", param: null, request_id: "r" }
+      response.writeHead(429, { "content-type": "application/json", "retry-after": "60" }).end(
+        JSON.stringify({ error })
+      )
+    })
+    const waiting = await connect([], { API_KEY: key, BASE_URL: await listen(limited) })
+    const { text } = await waiting.call("list_tags")
+    assert.strictEqual(text, "Too many requests. Wait 60 s before the next call.")
+    limited.close()
+    await Promise.all([weak, invalid, absent, waiting].map((each) => each.stop()))
   })
 
   it("that writes repeats a lost attempt with the same key, and takes effect once", async () => {
@@ -169,9 +186,7 @@ describe("a tool", () => {
       if (method !== "GET" && keys.length === 1) return void response.destroy()
       response.writeHead(received.status, { "content-type": "application/json" }).end(text)
     })
-    await new Promise<void>((resolve) => void proxy.listen(0, "127.0.0.1", resolve))
-    const { port } = proxy.address() as AddressInfo
-    const distant = await connect(["--write"], { API_KEY: key, BASE_URL: `http://127.0.0.1:${port}/v1` })
+    const distant = await connect(["--write"], { API_KEY: key, BASE_URL: await listen(proxy) })
     const { data: { id: contact_id } } = await agent.read("create_contact", { body: { first_name: "Once" } })
     const noted = await distant.read("add_note", { contact_id, body: { text: "Called" } })
     assert.strictEqual(noted.data.notes, "Called")
