@@ -529,12 +529,15 @@ CREATE TABLE webhook_events (
   full_body text,
   contact_id uuid,
   message_id uuid,
+  committed_in xid8 NOT NULL DEFAULT pg_current_xact_id(),
   CONSTRAINT webhook_events_check CHECK (((full_body IS NULL) = (contact_id IS NULL))),
   CONSTRAINT webhook_events_check1 CHECK (((full_body IS NOT NULL) OR (message_id IS NULL))),
   CONSTRAINT webhook_events_pkey PRIMARY KEY (organization_id, id)
 );
 
 CREATE INDEX webhook_events_age ON webhook_events USING btree (created_at);
+
+CREATE INDEX webhook_events_committed ON webhook_events USING btree (organization_id, committed_in, id);
 
 CREATE INDEX webhook_events_contact ON webhook_events USING btree (organization_id, contact_id) WHERE (contact_id IS NOT NULL);
 

@@ -15,7 +15,7 @@ import { idempotency, start } from "../testing/Service.ts"
 import { receive, settle } from "./DocumentScene.ts"
 
 /** How the storage fails, by the name of a port's service and a function of it. */
-type Fault = (service: string, name: string) => Effect.Effect<never, unknown> | null
+type Fault = (service: string, name: string) => Effect.Effect<unknown, unknown> | null
 
 let fault: Fault = () => null
 
@@ -168,6 +168,13 @@ const provocations: Readonly<Record<string, (of: Documented) => ReturnType<typeo
       (name, port) => name.endsWith("/ContactStore") && port === "list" ? Effect.fail(new SearchTimeout()) : null,
       () => send(of)
     ),
+  cursor_expired: async (of) => {
+    const { body } = await sendTo(of, "/v1/events?after=start")
+    return during(
+      (name, port) => name.endsWith("/EventStore") && port === "committed" ? Effect.succeed([]) : null,
+      () => sendTo(of, `/v1/events?after=${body.next_cursor}`)
+    )
+  },
   provider_unavailable: (of) => send(of, {}, { by: offline, key: unread.key, named: namedOffline })
 }
 

@@ -8,12 +8,50 @@ const { begin, service } = startWithWebhooks()
 afterAll(() => service.stop())
 
 interface Listed {
+  readonly id: string
   readonly type: string
   readonly timestamp: string
   readonly data: { readonly conversation_id?: string }
 }
 
+const followed = async (get: (path: string) => Promise<TestResponse>, query: string) => {
+  const { body, status } = await get(`/events?${query}`)
+  assert.strictEqual(status, 200)
+  const listed: ReadonlyArray<Listed> = body.data
+  return { ids: listed.map(({ id }) => id), next: String(body.next_cursor) }
+}
+
 describe("events", () => {
+  it("are followed in the order of commits, with a cursor on every page", async () => {
+    const { close, get } = await begin()
+    const now = await followed(get, "after=now")
+    assert.deepStrictEqual(now.ids, [])
+    await close()
+    await close()
+    const all: ReadonlyArray<Listed> = (await get("/events")).body.data
+    const first = await followed(get, "after=start&page_size=1")
+    const rest = await followed(get, `after=${first.next}`)
+    assert.sameMembers([...first.ids, ...rest.ids], all.map(({ id }) => id))
+    assert.deepStrictEqual((await followed(get, `after=${now.next}`)).ids, [...first.ids, ...rest.ids])
+    assert.deepStrictEqual((await followed(get, `after=${rest.next}`)).ids, [])
+    const closed = await followed(get, "after=start&type=conversation.closed")
+    assert.deepStrictEqual(
+      closed.ids,
+      all.filter(({ type }) => type === "conversation.closed").map(({ id }) => id).toReversed()
+    )
+    for (
+      const [query, param] of [
+        ["after=", "after"],
+        ["after=yesterday", "after"],
+        [`after=${rest.next}&type=conversation.closed`, "after"],
+        [`after=${closed.next}`, "after"],
+        ["after=start&cursor=x", "cursor"],
+        ["after=start&since=2026-11-20T09:00:00Z", "since"],
+        ["after=start&page_size=0", "page_size"]
+      ] as const
+    ) rejected(await get(`/events?${query}`), param)
+  })
+
   it("are listed without a webhook, newest first, by page, type and time", async () => {
     const { close, get } = await begin()
     const closed = [await close(), await close()]

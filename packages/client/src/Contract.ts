@@ -492,6 +492,19 @@ export interface Forbidden {
   }
 }
 
+/** Events after the cursor may be missing. */
+export interface Gone {
+  readonly error: {
+    readonly code: "cursor_expired"
+    /** Human-readable text. Its wording can change, so do not parse it. */
+    readonly message: string
+    /** Name of the invalid parameter or header, or dotted path of the invalid field; null if the error concerns none. */
+    readonly param: string | null
+    /** The response's `X-Request-Id`; in a replay, that of the original response. */
+    readonly request_id: string
+  }
+}
+
 export interface HeaderValues {
   readonly type: "header"
   readonly parameters: ReadonlyArray<TemplateParameter>
@@ -1330,6 +1343,7 @@ export type ErrorCode =
   | "idempotency_conflict"
   | "request_processing"
   | "insufficient_scope"
+  | "cursor_expired"
   | "storage_exhausted"
   | "internal_error"
   | "not_found"
@@ -1639,6 +1653,8 @@ export interface Operations {
         | "webhook.test"
       /** Events raised at this time or later. */
       readonly since?: string
+      /** Returns events in the order of commits instead, the oldest first: `start` from the oldest stored event, `now` from the next one, or the `next_cursor` of the page before. Combines with `type` and `page_size` only. */
+      readonly after?: string
     }
     readonly response: {
       readonly data: ReadonlyArray<Event>

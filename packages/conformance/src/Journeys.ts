@@ -8,6 +8,7 @@ import * as ContactNumbers from "./Journeys/ContactNumbers.ts"
 import * as ContactPreconditions from "./Journeys/ContactPreconditions.ts"
 import * as ContactUpserts from "./Journeys/ContactUpserts.ts"
 import * as EventConversations from "./Journeys/EventConversations.ts"
+import * as EventFollowers from "./Journeys/EventFollowers.ts"
 import * as Expectations from "./Journeys/Expectations.ts"
 import * as Holds from "./Journeys/Holds.ts"
 import * as IdempotentRequests from "./Journeys/IdempotentRequests.ts"
@@ -48,6 +49,7 @@ export const journeyTests = {
   ],
   sends: [IdempotentRequests.journeyTests, StorageBudget.journeyTests, Sends.journeyTests, Holds.journeyTests],
   webhooks: [
+    EventFollowers.journeyTests,
     WebhookReplays.journeyTests,
     WebhookResources.journeyTests,
     Webhooks.journeyTests,

@@ -24,6 +24,7 @@ import type { MessagingProvider } from "./messaging/outbound/MessagingProvider.t
 import { Sends, type SendStore } from "./messaging/outbound/Sends.ts"
 import { Templates } from "./messaging/outbound/Templates.ts"
 import { PersonalData, type PersonalDataStore } from "./messaging/PersonalData.ts"
+import { EventFollowers } from "./webhooks/EventFollowers.ts"
 import { Events, type EventStore } from "./webhooks/Events.ts"
 import { WebhookPosts } from "./webhooks/WebhookAttempt.ts"
 import { WebhookDeliveries, type WebhookDeliveryStore } from "./webhooks/WebhookDeliveries.ts"
@@ -80,6 +81,7 @@ export const services = [
   Contacts,
   ContactUpserts,
   Conversations,
+  EventFollowers,
   Events,
   Idempotency,
   IdempotentParts,
@@ -122,6 +124,7 @@ const independent = Layer.mergeAll(
   ChannelHolds.layer,
   Channels.layer,
   ContactFields.layer,
+  EventFollowers.layer,
   Events.layer,
   Members.layer,
   MessageRetention.layer,

@@ -14,6 +14,10 @@ export const concurrentChanges = () => Errors.failUntil(Texts.concurrentChanges,
 
 export const cursorInvalid = () => Errors.failWith(Texts.cursorInvalid)
 
+export const afterInvalid = () => Errors.failWith(Texts.afterInvalid)
+
+export const cursorExpired = () => Errors.failWith(Texts.cursorExpired)
+
 export const insufficientScope = ({ required }: InsufficientScope) => Errors.failWith(Texts.insufficientScope(required))
 
 export const searchTimeout = () => Errors.failUntil(Texts.searchTimeout, 1)

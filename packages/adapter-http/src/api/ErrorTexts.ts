@@ -85,6 +85,21 @@ export const cursorInvalid = text(
   "cursor"
 )
 
+export const afterInvalid = text(
+  "invalid_input",
+  "after must be start, now, or the next_cursor of a page with after and the same type.",
+  "after"
+)
+
+export const cursorExpired = text(
+  "cursor_expired",
+  "Events after this cursor may be missing. Continue with after=now, and read the missed events with since.",
+  "after"
+)
+
+export const notWithAfter = (param: string) =>
+  text("invalid_input", `${param} cannot be combined with after. Remove one of them.`, param)
+
 export const unknownField = (name: string) =>
   text("invalid_input", `Unknown field or parameter: ${name}. Check its spelling or remove it.`, name)
 

@@ -81,6 +81,7 @@ export const PreconditionFailed = body(
   ["precondition_failed"],
   "The contact does not match `If-Match`: it has changed since it was read. Nothing was changed, and the Idempotency-Key can be used again."
 )
+export const Gone = body("Gone", 410, ["cursor_expired"], "Events after the cursor may be missing.")
 export const BodyTooLarge = body("BodyTooLarge", 413, ["body_too_large"], `The body exceeds ${Texts.body_max}.`)
 export const UnsupportedMediaType = body(
   "UnsupportedMediaType",

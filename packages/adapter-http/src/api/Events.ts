@@ -1,8 +1,11 @@
 import { AnyEventType, Event } from "@messaging-crm/core/Events"
+import { limits } from "@messaging-crm/core/Limits"
+import { text } from "@messaging-crm/core/TextSchemas"
 import { QueryTime } from "@messaging-crm/core/Timestamps"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { cursor, List, page_size } from "./Envelope.ts"
+import * as Errors from "./Errors.ts"
 import { eventOf } from "./EventExamples.ts"
 import * as Examples from "./Examples.ts"
 import { Runs } from "./Pipeline.ts"
@@ -18,17 +21,29 @@ const filters = {
   })))
 }
 
+const after = Schema.optionalKey(
+  text({ min: 1, max: limits.cursor_chars_max }).annotate({
+    description:
+      "Returns events in the order of commits instead, the oldest first: `start` from the oldest stored event, `now` from the next one, or the `next_cursor` of the page before. Combines with `type` and `page_size` only.",
+    examples: ["start"]
+  })
+)
+
 /** `/events`: list (contract §13.4). */
 export class EventsGroup extends HttpApiGroup.make("events")
   .add(
-    HttpApiEndpoint.get("list", "/events", { query: { cursor, page_size, ...filters }, success: List(Event) })
+    HttpApiEndpoint.get("list", "/events", {
+      query: { cursor, page_size, ...filters, after },
+      success: List(Event),
+      error: Errors.Gone
+    })
       .annotate(Runs, "events.list")
       .annotateMerge(
         OpenApi.annotations({
           identifier: "listEvents",
           summary: "List events",
           description:
-            "Returns the events of the last 30 days, newest first, whether or not a webhook subscribed to them. An event must match all filters."
+            "Returns the events of the last 30 days, newest first, whether or not a webhook subscribed to them. An event must match all filters. With `after`, the events follow each other as they were committed, none is skipped, and there is always a `next_cursor`."
         })
       )
       .annotate(Examples.Example, { response: Examples.page(eventOf("message.received")) })

@@ -1,9 +1,12 @@
+import { EventFollowers } from "@messaging-crm/core/EventFollowers"
 import { Events } from "@messaging-crm/core/Events"
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../api/Api.ts"
 import { paging } from "../api/Envelope.ts"
 import * as ErrorMapping from "../api/ErrorMapping.ts"
+import * as Errors from "../api/Errors.ts"
+import * as Texts from "../api/ErrorTexts.ts"
 import * as Responses from "../middleware/Responses.ts"
 import { requiring } from "./Requirements.ts"
 
@@ -13,13 +16,23 @@ export const layer = HttpApiBuilder.group(
   "events",
   Effect.fnUntraced(function*(handlers) {
     const events = yield* Events
+    const followers = yield* EventFollowers
 
     return handlers.handleAll({
-      list: ({ endpoint, query }) =>
-        events.list({ ...query, ...paging(query) }).pipe(
+      list: ({ endpoint, query: { after, type = null, ...query } }) => {
+        if (after === undefined) {
+          return events.list({ ...query, type, ...paging(query) }).pipe(
+            Effect.flatMap(Responses.body(endpoint)),
+            Effect.catchTag("CursorInvalid", ErrorMapping.cursorInvalid)
+          )
+        }
+        const other = (["cursor", "since"] as const).find((name) => query[name] !== undefined)
+        if (other !== undefined) return Errors.failWith(Texts.notWithAfter(other))
+        return followers.follow({ after, type, page_size: paging(query).page_size }).pipe(
           Effect.flatMap(Responses.body(endpoint)),
-          Effect.catchTag("CursorInvalid", ErrorMapping.cursorInvalid)
+          Effect.catchTags({ CursorExpired: ErrorMapping.cursorExpired, CursorInvalid: ErrorMapping.afterInvalid })
         )
+      }
     })
   })
-).pipe(requiring(Events))
+).pipe(requiring(Events, EventFollowers))

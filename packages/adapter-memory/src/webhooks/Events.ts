@@ -1,6 +1,6 @@
-import { EventStore, type ListedEvent, type StoredEvent } from "@messaging-crm/core/Events"
+import { type CommittedEvent, EventStore, type ListedEvent, type StoredEvent } from "@messaging-crm/core/Events"
 import { WebhookDeliveryRows } from "@messaging-crm/core/WebhookDeliveries"
-import { DateTime, Layer, Struct } from "effect"
+import { Array, DateTime, Layer, Order, Struct } from "effect"
 import { type EventColumns, EventRows } from "../work/PrivateTables.ts"
 import { byAge, page, positionOf } from "../world/Order.ts"
 import * as Table from "../world/Table.ts"
@@ -8,6 +8,11 @@ import { World } from "../world/World.ts"
 
 const toListed = (row: EventColumns): ListedEvent => Struct.pick(row, ["id", "type", "body", "created_at"])
 const toStored = (row: EventColumns): StoredEvent => ({ ...toListed(row), full_body: row.full_body })
+
+const toCommitted = (row: EventColumns): CommittedEvent => ({ ...toListed(row), commit: String(row.committed_in) })
+
+const byCommit = Order.Struct({ committed_in: Order.Number, id: Order.String })
+const isBefore = Order.isLessThan(byCommit)
 
 /** Layer that keeps events in the in-memory world. */
 export const layer = Layer.effect(
@@ -36,6 +41,18 @@ export const layer = Layer.effect(
             .toSorted(byAge)
             .slice(0, size)
             .map(toStored)
+        ),
+      committed: (organization_id, { from: { commit, id }, size }) =>
+        read(({ tables }) =>
+          Table.all(tables, EventRows, organization_id)
+            .filter((row) => !isBefore(row, { committed_in: Number(commit), id }))
+            .toSorted(byCommit)
+            .slice(0, size)
+            .map(toCommitted)
+        ),
+      lastCommitted: (organization_id) =>
+        read(({ tables }) =>
+          Array.last(Table.all(tables, EventRows, organization_id).toSorted(byCommit).map(toCommitted))
         ),
       purge: (before, limit) =>
         modify((state) => {

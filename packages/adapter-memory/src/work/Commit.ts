@@ -90,12 +90,13 @@ export const apply = (
       return yield* Result.fail(new KeyUsed())
     }
     if (callback !== undefined && !HashMap.has(state.callbacks, callback)) return yield* Result.fail(new LeaseLost())
+    const commits = state.commits + 1
     const settledQueue = settle === undefined ? state.queue : yield* settleWork(state.queue, settle)
     const allChanges = Changes.all(
       changes,
       response === undefined ? Changes.none : IdempotencyRows.insert(response),
       audit === undefined ? Changes.none : AuditRows.insert(audit),
-      ...raise.map(eventInserts(state.tables, owner)),
+      ...raise.map(eventInserts({ ...state, commits }, owner)),
       deliveryInserts(state.tables, owner, changes),
       ...abandonUpdates(state.tables, owner, changes)
     )
@@ -114,6 +115,7 @@ export const apply = (
     const queue = enqueue.reduce((current, work) => enqueueWork(current, owner, work, trace), queueBefore)
     return {
       ...state,
+      commits,
       tables: touch === undefined ? tables : applyActivity(tables, owner, touch),
       queue: throttle.reduce((current, lane) => throttleLane(current, owner, lane), queue)
     }

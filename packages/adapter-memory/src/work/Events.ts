@@ -13,6 +13,7 @@ import { WebhookRows } from "@messaging-crm/core/Webhooks"
 import { DateTime, Option } from "effect"
 import { newest } from "../world/Order.ts"
 import * as Table from "../world/Table.ts"
+import type { WorldState } from "../world/World.ts"
 import { EventRows, withoutResource } from "./PrivateTables.ts"
 
 /** Returns the active webhooks that subscribe to an event. */
@@ -51,23 +52,26 @@ export const subscribedEvents = (
   })
 ]
 
-/** Returns the inserts of an event, and of the work that expands it. */
-export const eventInserts = (tables: Table.Tables, owner: OrganizationId) => (raised: RaisedEvent): Changes.Changes => {
-  const { resource, ...event } = raised
-  const webhooks = subscribersOf(tables, owner, raised)
-  const isFull = webhooks.some(({ include_resource }) => include_resource)
-  return Changes.all(
-    EventRows.insert({
-      ...event,
-      ...(isFull && resource !== null
-        ? { full_body: fullBodyOf(raised), contact_id: resource.contact_id, message_id: resource.message_id }
-        : withoutResource)
-    }),
-    webhooks.length === 0
-      ? Changes.none
-      : Changes.enqueue({ kind: "webhook_event", lane: owner, ref: event.id, due_at: event.created_at })
-  )
-}
+/** Returns the inserts of an event of a commit, and of the work that expands it. */
+export const eventInserts =
+  ({ commits, tables }: Pick<WorldState, "commits" | "tables">, owner: OrganizationId) =>
+  (raised: RaisedEvent): Changes.Changes => {
+    const { resource, ...event } = raised
+    const webhooks = subscribersOf(tables, owner, raised)
+    const isFull = webhooks.some(({ include_resource }) => include_resource)
+    return Changes.all(
+      EventRows.insert({
+        ...event,
+        committed_in: commits,
+        ...(isFull && resource !== null
+          ? { full_body: fullBodyOf(raised), contact_id: resource.contact_id, message_id: resource.message_id }
+          : withoutResource)
+      }),
+      webhooks.length === 0
+        ? Changes.none
+        : Changes.enqueue({ kind: "webhook_event", lane: owner, ref: event.id, due_at: event.created_at })
+    )
+  }
 
 /** Returns the inserts of the deliveries of events, and of their work. */
 export const deliveryInserts = (

@@ -16,6 +16,8 @@ export const IdempotencyRows = Table.privateTable<RecordedResponse>("idempotency
 export interface EventColumns extends StoredEvent {
   readonly contact_id: EventResource["contact_id"] | null
   readonly message_id: EventResource["message_id"]
+  /** The number of the commit that stored it. */
+  readonly committed_in: number
 }
 
 /** The columns of an event without a resource. */

@@ -12,6 +12,8 @@ import * as Queue from "./Queue.ts"
 import * as Table from "./Table.ts"
 
 export interface WorldState {
+  /** The number of commits so far. */
+  readonly commits: number
   readonly storage_use: ReadonlyArray<StorageUseRow>
   readonly tables: Table.Tables
   readonly queue: Queue.Queue
@@ -37,6 +39,7 @@ export interface CallbackRow extends ClaimedCallback, StoredCallback {
 }
 
 const emptyState: WorldState = {
+  commits: 0,
   storage_use: [],
   tables: Table.empty,
   queue: Queue.empty,

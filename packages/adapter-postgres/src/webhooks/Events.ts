@@ -3,11 +3,15 @@ import { EventId, type OrganizationId } from "@messaging-crm/core/Ids"
 import { DateTime, Layer, Schema } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { At, columnsOf, date, startOf } from "../database/Columns.ts"
-import { purge, rows } from "../database/Rows.ts"
+import { first, purge, rows } from "../database/Rows.ts"
 
 const Listed = Schema.Struct({ id: EventId, type: AnyEventType, body: Schema.String, created_at: At })
 const Stored = Schema.Struct({ ...Listed.fields, full_body: Schema.NullOr(Schema.String) })
 
+const Committed = Schema.Struct({ ...Listed.fields, commit: Schema.String })
+
+const committedEvents = rows(Committed)
+const lastCommittedEvent = first(Committed)
 const listedEvents = rows(Listed)
 const storedEvents = rows(Stored)
 
@@ -47,6 +51,25 @@ const selectBetween = (
     LIMIT ${size}
   `
 
+/**
+ * Selects events in the order of the transactions that committed them, up to the first transaction that is still in progress
+ * in this server: its events, and those of later transactions, follow once it has ended.
+ */
+const selectCommitted = (
+  sql: SqlClient.SqlClient,
+  organization_id: OrganizationId,
+  from: Statement.Fragment,
+  [order, size]: readonly ["ASC" | "DESC", number]
+) =>
+  sql`
+    SELECT ${sql.literal(columnsOf(Listed))}, committed_in::text AS commit
+    FROM webhook_events
+    WHERE organization_id = ${organization_id} AND ${from}
+      AND committed_in < pg_snapshot_xmin(pg_current_snapshot())
+    ORDER BY committed_in ${sql.literal(order)}, id ${sql.literal(order)}
+    LIMIT ${size}
+  `
+
 /** Layer that keeps events, with their deliveries, in PostgreSQL. */
 export const layer = Layer.effect(
   EventStore,
@@ -69,6 +92,12 @@ export const layer = Layer.effect(
         ])
         return storedEvents(selectBetween(sql, Stored, organization_id, types, bounds, ["ASC", size]))
       },
+      committed: (organization_id, { from: { commit, id }, size }) => {
+        const from = sql`(committed_in, id) >= (${commit}::text::xid8, ${id}::uuid)`
+        return committedEvents(selectCommitted(sql, organization_id, from, ["ASC", size]))
+      },
+      lastCommitted: (organization_id) =>
+        lastCommittedEvent(selectCommitted(sql, organization_id, sql`true`, ["DESC", 1])),
       purge: purge(sql, "webhook_events", "created_at")
     })
   })

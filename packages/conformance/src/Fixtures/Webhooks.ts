@@ -2,6 +2,7 @@
 import * as Changes from "@messaging-crm/core/Changes"
 import {
   type AnyEventType,
+  type CommitPosition,
   EventStore,
   type EventType,
   type ListedEvent,
@@ -100,6 +101,17 @@ export const withoutEvents = Effect.fnUntraced(function*(before: DateTime.Utc) {
   while ((yield* store.purge(before, 1000)) > 0) continue
   return store
 })
+
+/** The position before every event in the order of commits. */
+export const beforeCommits: CommitPosition = { commit: "0", id: EventId.make(nil) }
+
+/** Returns the events in the order of commits, once there are as many: other transactions of the database can delay them. */
+export const committedEvents = (organization_id: OrganizationId, count: number) =>
+  EventStore.use((store) =>
+    Effect.repeat(store.committed(organization_id, { from: beforeCommits, size: 1000 }), {
+      until: (events) => events.length === count
+    })
+  )
 
 /** Returns the stored events of a type, the oldest first. */
 export const storedEvents = (organization_id: OrganizationId, type: AnyEventType) =>

@@ -4,7 +4,7 @@ import * as Changes from "@messaging-crm/core/Changes"
 import { AnyEventType, EventStore, type ListedEvent } from "@messaging-crm/core/Events"
 import type { Position } from "@messaging-crm/core/Page"
 import { WebhookDeliveryStore } from "@messaging-crm/core/WebhookDeliveries"
-import { Effect } from "effect"
+import { Array, Effect, Option } from "effect"
 import * as Fixtures from "../Fixtures.ts"
 import { afterNoon, type It } from "../Fixtures.ts"
 
@@ -91,7 +91,47 @@ const lists = (it: It) => {
     }))
 }
 
+/** Events of an organization in the order of their commits, and the names of the commits; another one has an event too. */
+const makeCommits = Effect.gen(function*() {
+  const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
+  const commits = yield* Effect.forEach(
+    [[2], [0, 1], [1], [0, 0, 2]],
+    (times) => Effect.forEach(times, (millis) => Fixtures.newEvent({ created_at: afterNoon(millis) }))
+  )
+  yield* Fixtures.mustCommit(theirs, Changes.raise(yield* Fixtures.newEvent()))
+  for (const events of commits) yield* Fixtures.mustCommit(ours, ...events.map(Changes.raise))
+  const expected = commits.flatMap((events) => events.toSorted((a, b) => a.id < b.id ? -1 : 1))
+  const found = yield* Fixtures.committedEvents(ours, expected.length)
+  return { commits, expected, found, ours, theirs }
+})
+
+const commits = (it: It) => {
+  it.effect("returns events in the order of commits, then by id, from a position", () =>
+    Effect.gen(function*() {
+      const store = yield* EventStore
+      const { commits, expected, found, ours } = yield* makeCommits
+      assert.deepStrictEqual(found.map(({ commit: _, ...event }) => event), expected.map(Fixtures.listedEvent))
+      assert.strictEqual(new Set(found.map(({ commit }) => commit)).size, commits.length)
+      for (const [index, from] of found.entries()) {
+        for (const size of [1, 2, 9]) {
+          assert.deepStrictEqual(yield* store.committed(ours, { from, size }), found.slice(index, index + size))
+        }
+      }
+    }))
+
+  it.effect("returns the last committed event", () =>
+    Effect.gen(function*() {
+      const store = yield* EventStore
+      const { found, ours, theirs } = yield* makeCommits
+      assert.deepStrictEqual(yield* store.lastCommitted(ours), Array.last(found))
+      const theirEvents = yield* Fixtures.committedEvents(theirs, 1)
+      assert.deepStrictEqual(yield* store.lastCommitted(theirs), Array.last(theirEvents))
+      assert.deepStrictEqual(yield* store.lastCommitted(yield* Fixtures.organization), Option.none())
+    }))
+}
+
 export const portTests = (it: It) => {
   purges(it)
   lists(it)
+  commits(it)
 }

@@ -54,8 +54,19 @@ export const PageSize = Schema.Int.check(
   Schema.isBetween({ minimum: limits.page_size_min, maximum: limits.page_size_max })
 )
 
-const Cursor = Schema.fromJsonString(Schema.Tuple([Schema.String, Schema.String, Timestamp, Schema.String]))
+/** The content of a cursor: the list, the digest of its organization and filters, and the texts of the position. */
+const Cursor = Schema.fromJsonString(
+  Schema.TupleWithRest(Schema.Tuple([Schema.String, Schema.String]), [Schema.String])
+)
 const decodeCursor = Schema.decodeUnknownOption(Cursor)
+
+const PositionTexts = Schema.Tuple([Timestamp, Schema.String])
+
+/** A list with its filters, which its cursors belong to. */
+export interface FilteredList {
+  readonly list: string
+  readonly filters: Readonly<Record<string, unknown>>
+}
 
 const decodeBase64Url = Schema.decodeUnknownOption(Schema.StringFromBase64Url)
 const encodeBase64Url = Schema.encodeSync(Schema.StringFromBase64Url)
@@ -91,50 +102,71 @@ export class Cursors extends Context.Service<Cursors, {
    * and issues the next cursor from the last row of the page, or from where the store
    * stopped.
    */
-  readonly page: <A, E, R>(options: {
-    readonly list: string
-    readonly filters: Readonly<Record<string, unknown>>
-    readonly cursor: string | null
-    readonly size: number
-    readonly fetch: (request: PageRequest) => Effect.Effect<Found<A>, E, R>
-    readonly position: (row: A) => Position
-  }) => Effect.Effect<Page<A>, E | CursorInvalid, R | CurrentActor>
+  readonly page: <A, E, R>(
+    options: FilteredList & {
+      readonly cursor: string | null
+      readonly size: number
+      readonly fetch: (request: PageRequest) => Effect.Effect<Found<A>, E, R>
+      readonly position: (row: A) => Position
+    }
+  ) => Effect.Effect<Page<A>, E | CursorInvalid, R | CurrentActor>
+  /** Issues the cursor of a position in a list that is not in the order of times. */
+  readonly issue: (of: FilteredList, position: ReadonlyArray<string>) => Effect.Effect<string, never, CurrentActor>
+  /** Decodes the position of a cursor that `issue` made. */
+  readonly read: <A>(
+    of: FilteredList,
+    position: Schema.Codec<A, ReadonlyArray<string>>,
+    cursor: string
+  ) => Effect.Effect<A, CursorInvalid, CurrentActor>
 }>()("@messaging-crm/core/Page/Cursors") {
   static readonly layer = Layer.effect(
     Cursors,
     Effect.gen(function*() {
       const secrets = yield* Secrets
 
+      const scopeOf = ({ filters }: FilteredList) =>
+        CurrentActor.use(({ organization_id }) => {
+          // Without absent filters: a cursor stays valid if another version has more of them.
+          const present = Object.entries(filters).filter(([, value]) => value !== null)
+          return secrets.sha256(JSON.stringify([organization_id, present.toSorted()]))
+        })
+
       /** Writes what `Cursor` reads. */
-      const issue = (list: string, scope: string, { at, id }: Position) => {
-        const body = encodeBase64Url(JSON.stringify([list, scope, DateTime.formatIso(at), id]))
+      const write = (list: string, scope: string, position: ReadonlyArray<string>) => {
+        const body = encodeBase64Url(JSON.stringify([list, scope, ...position]))
         // Joined for speed (docs/performance.md, Constructs of core).
         return Effect.map(secrets.sign("cursor", body), (signature) => [body, signature].join("."))
       }
 
-      const read = Effect.fnUntraced(function*(list: string, scope: string, cursor: string) {
+      const read = Effect.fnUntraced(function*<A>(
+        list: string,
+        scope: string,
+        position: Schema.Codec<A, ReadonlyArray<string>>,
+        cursor: string
+      ) {
         const [body = "", signature = "", ...rest] = cursor.split(".")
         if (rest.length > 0 || !(yield* secrets.verify("cursor", body, signature))) return yield* new CursorInvalid()
-        const parts = Option.flatMap(decodeBase64Url(body), decodeCursor)
-        if (Option.isNone(parts) || parts.value[0] !== list || parts.value[1] !== scope) {
-          return yield* new CursorInvalid()
-        }
-        return { at: parts.value[2], id: parts.value[3] }
+        const content = Option.flatMap(decodeBase64Url(body), decodeCursor)
+        if (Option.isNone(content)) return yield* new CursorInvalid()
+        const [list_given, scope_given, ...texts] = content.value
+        if (list_given !== list || scope_given !== scope) return yield* new CursorInvalid()
+        return yield* Effect.mapError(Schema.decodeEffect(position)(texts), () => new CursorInvalid())
       })
 
       return Cursors.of({
         page: Effect.fnUntraced(function*(options) {
-          const { organization_id } = yield* CurrentActor
-          // Without absent filters: a cursor stays valid if another version has more of them.
-          const filters = Object.entries(options.filters).filter(([, value]) => value !== null)
-          const scope = yield* secrets.sha256(JSON.stringify([organization_id, filters.toSorted()]))
-          const after = options.cursor === null ? null : yield* read(options.list, scope, options.cursor)
+          const scope = yield* scopeOf(options)
+          const given = options.cursor === null ? null : yield* read(options.list, scope, PositionTexts, options.cursor)
+          const after = given === null ? null : { at: given[0], id: given[1] }
           const { rows, stopped_at } = yield* options.fetch({ after, size: options.size + 1 })
           const data = rows.slice(0, options.size)
           const last = rows.length > data.length ? data.at(-1) : undefined
           const end = last === undefined ? stopped_at : options.position(last)
-          return { data, next_cursor: end === null ? null : yield* issue(options.list, scope, end) }
-        })
+          if (end === null) return { data, next_cursor: null }
+          return { data, next_cursor: yield* write(options.list, scope, [DateTime.formatIso(end.at), end.id]) }
+        }),
+        issue: (of, position) => Effect.flatMap(scopeOf(of), (scope) => write(of.list, scope, position)),
+        read: (of, position, cursor) => Effect.flatMap(scopeOf(of), (scope) => read(of.list, scope, position, cursor))
       })
     })
   )

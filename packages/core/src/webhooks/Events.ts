@@ -6,7 +6,7 @@
  * attempt posts the same bytes. The commit adds one delivery for each active
  * webhook that subscribes to it. Every event is kept for 30 days, even without a delivery.
  */
-import { Context, DateTime, Effect, Layer, Schema, String } from "effect"
+import { Context, DateTime, Effect, Layer, type Option, Schema, String } from "effect"
 import { CurrentActor } from "../kernel/Actor.ts"
 import { decoder } from "../kernel/Codecs.ts"
 import { FailureReason } from "../kernel/FailureReason.ts"
@@ -196,6 +196,18 @@ const decodeEvent = decoder(Event)
 /** An event with its bytes, without the resource. */
 export type ListedEvent = Omit<RaisedEvent, "resource">
 
+/**
+ * The position of an event in the order of commits: the commit that stored it, and its ID, as several events can have one
+ * commit. Only the store compares the names of commits.
+ */
+export interface CommitPosition {
+  readonly commit: string
+  readonly id: EventId
+}
+
+/** An event with the commit that stored it. */
+export interface CommittedEvent extends ListedEvent, CommitPosition {}
+
 /** An event as it is stored. `full_body` contains its bytes with the resource; null if no resource is stored. */
 export interface StoredEvent extends ListedEvent {
   readonly full_body: string | null
@@ -243,7 +255,7 @@ export const make = <const Type extends AnyEventType>(
 }
 
 /** Returns an event of the list. Unreleased versions raised events of contacts and webhooks without a conversation. */
-const toListed = ({ body }: ListedEvent): Event =>
+export const toListed = ({ body }: ListedEvent): Event =>
   decodeEvent(JSON.parse(
     body.includes("\"data\":{\"conversation_id\"")
       ? body
@@ -269,6 +281,12 @@ export const bodyFor = (
  *   is stored, and no resources: a page of them can have many megabytes.
  * - `next` returns those raised before `until`, with their resources, in the opposite
  *   order: at most `size`, after the position.
+ * - `committed` returns the organization's events in one order, at most `size`, from the
+ *   given position, whose event is the first of them if it is still stored. Later calls add
+ *   events only at the end: an event whose commit is still in progress is not returned, nor
+ *   any that could be ordered after it. An event of a commit that began after another commit
+ *   had ended is ordered after the events of that one. No page contains resources.
+ * - `lastCommitted` returns the last event of that order.
  * - `purge` deletes at most `limit` events older than `before`, with their
  *   deliveries, and returns the number of events.
  */
@@ -283,6 +301,11 @@ export class EventStore extends Context.Service<EventStore, {
     filters: { readonly types: ReadonlyArray<AnyEventType>; readonly until: Timestamp },
     page: { readonly after: Position; readonly size: number }
   ) => Effect.Effect<ReadonlyArray<StoredEvent>>
+  readonly committed: (
+    organization_id: OrganizationId,
+    page: { readonly from: CommitPosition; readonly size: number }
+  ) => Effect.Effect<ReadonlyArray<CommittedEvent>>
+  readonly lastCommitted: (organization_id: OrganizationId) => Effect.Effect<Option.Option<CommittedEvent>>
   readonly purge: (before: Timestamp, limit: number) => Effect.Effect<number>
 }>()("@messaging-crm/core/Events/EventStore") {}
 

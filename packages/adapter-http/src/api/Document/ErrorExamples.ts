@@ -18,6 +18,7 @@ export const rejections = {
   invalid_input: body(Texts.unknownField("nickname")),
   missing_idempotency_key: body(Texts.missingIdempotencyKey),
   unauthorized: body(Texts.unauthorized),
+  cursor_expired: body(Texts.cursorExpired),
   idempotency_conflict: body(Texts.idempotencyConflict),
   request_processing: body(Texts.requestProcessing),
   precondition_failed: body(Texts.preconditionFailed),

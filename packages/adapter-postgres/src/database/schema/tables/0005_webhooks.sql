@@ -30,12 +30,15 @@ CREATE TABLE webhook_events (
   full_body text,
   contact_id uuid,
   message_id uuid,
+  -- The transaction that committed the event. Followers read events in the order of these numbers.
+  committed_in xid8 NOT NULL DEFAULT pg_current_xact_id(),
   PRIMARY KEY (organization_id, id),
   CHECK ((full_body IS NULL) = (contact_id IS NULL)),
   CHECK (full_body IS NOT NULL OR message_id IS NULL)
 );
 CREATE INDEX webhook_events_age ON webhook_events (created_at);
 CREATE INDEX webhook_events_recent ON webhook_events (organization_id, type, created_at, id);
+CREATE INDEX webhook_events_committed ON webhook_events (organization_id, committed_in, id);
 CREATE INDEX webhook_events_contact ON webhook_events (organization_id, contact_id) WHERE contact_id IS NOT NULL;
 CREATE INDEX webhook_events_message ON webhook_events (organization_id, message_id) WHERE message_id IS NOT NULL;
 

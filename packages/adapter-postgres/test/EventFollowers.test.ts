@@ -1,0 +1,55 @@
+/** The order of events whose commits overlap: no follower passes the event of a transaction that is still in progress. */
+import { assert, it } from "@effect/vitest"
+import * as Fixtures from "@messaging-crm/conformance/Fixtures"
+import * as Changes from "@messaging-crm/core/Changes"
+import { EventStore } from "@messaging-crm/core/Events"
+import type { OrganizationId } from "@messaging-crm/core/Ids"
+import { Effect, Option } from "effect"
+import { SqlClient } from "effect/sql"
+import * as Processes from "./Processes.ts"
+import { whileOpen } from "./Sessions.ts"
+
+const raise = Effect.fnUntraced(function*(organization_id: OrganizationId) {
+  const event = yield* Fixtures.newEvent()
+  yield* Fixtures.mustCommit(organization_id, Changes.raise(event))
+  return event.id
+})
+
+const idsOf = (events: ReadonlyArray<{ readonly id: string }>) => events.map(({ id }) => id)
+
+it.layer(Processes.database, { excludeTestServices: true })("Events of overlapping transactions", (it) => {
+  it.effect("follow once every earlier transaction has ended", () =>
+    Effect.gen(function*() {
+      const store = yield* EventStore
+      const sql = yield* SqlClient.SqlClient
+      const ours = yield* Fixtures.organization
+      const all = store.committed(ours, { from: Fixtures.beforeCommits, size: 9 })
+      const first = yield* raise(ours)
+      const [before] = yield* Fixtures.committedEvents(ours, 1)
+      const { id: stalled } = yield* Fixtures.newEvent()
+      const insert = sql`
+        INSERT INTO webhook_events (organization_id, id, type, body, created_at)
+        VALUES (${ours}, ${stalled}, 'message.sent', '{}', ${new Date(0)})
+      `
+      const later = yield* whileOpen(insert, () =>
+        Effect.gen(function*() {
+          const later = [yield* raise(ours), yield* raise(ours)]
+          assert.deepStrictEqual(idsOf(yield* all), [first])
+          assert.deepStrictEqual(yield* store.lastCommitted(ours), Option.fromUndefinedOr(before))
+          return later
+        }))
+      const committed = yield* Fixtures.committedEvents(ours, 4)
+      assert.deepStrictEqual(idsOf(committed), [first, stalled, ...later])
+    }))
+
+  it.effect("follow although an earlier transaction was rolled back", () =>
+    Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      const ours = yield* Fixtures.organization
+      const later = yield* sql.withTransaction(Effect.gen(function*() {
+        yield* raise(ours)
+        return yield* Effect.fail("roll back")
+      })).pipe(Effect.catch(() => raise(ours)))
+      assert.deepStrictEqual(idsOf(yield* Fixtures.committedEvents(ours, 1)), [later])
+    }))
+})

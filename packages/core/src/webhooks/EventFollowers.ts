@@ -1,0 +1,165 @@
+/**
+ * Followers of events: clients that read every event once, in the order of commits (contract §13.5).
+ *
+ * A cursor holds the last event that its follower has seen. While that event is stored, no later one can have been purged
+ * unseen, and the order is the one in which the follower has read. A follower of an organization without new events keeps its
+ * cursor when that event is purged, because the cursor also holds the time of the last request.
+ */
+import { Context, DateTime, Duration, Effect, Layer, Option, Schema } from "effect"
+import { CurrentActor } from "../kernel/Actor.ts"
+import { EventId, type OrganizationId } from "../kernel/Ids.ts"
+import { operation } from "../kernel/Operations.ts"
+import { type CursorInvalid, Cursors } from "../kernel/Page.ts"
+import { Timestamp } from "../kernel/Timestamps.ts"
+import { event_age_max } from "../work/RaisedEvents.ts"
+import { type AnyEventType, type CommittedEvent, type Event, EventStore, toListed } from "./Events.ts"
+
+// ---------------------------------------------------------------- data
+
+/** The part of a follower's cursor that is not about its list. */
+const FollowPosition = Schema.Tuple([
+  /** The commit of the last event that the follower has seen. */
+  Schema.String,
+  /** The ID of that event. */
+  EventId,
+  /** The time at which that event was raised. */
+  Timestamp,
+  /** The time until which the follower has seen all events. */
+  Timestamp
+])
+
+/** Where a follower has stopped: after an event, having seen all events until a time. */
+interface FollowPosition extends Pick<CommittedEvent, "commit" | "created_at" | "id"> {
+  readonly seen_until: Timestamp
+}
+
+/** The positions without a cursor: before the oldest stored event, and after the newest. */
+export const EventsAfter = { start: "start", now: "now" } as const
+
+export interface FollowOptions {
+  /** `start`, `now`, or the cursor of the page before. */
+  readonly after: string
+  /** The type of the events; null for all. */
+  readonly type: AnyEventType | null
+  readonly page_size: number
+}
+
+/** Events in the order of commits. There is always a cursor, because there is always a next event. */
+export interface FollowedPage {
+  readonly data: ReadonlyArray<Event>
+  readonly next_cursor: string
+}
+
+/** The position before the first event of every store. */
+const beginning = {
+  commit: "0",
+  id: EventId.make("00000000-0000-0000-0000-000000000000"),
+  created_at: DateTime.makeUnsafe("0001-01-01T00:00:00.000Z")
+}
+
+/** The number of events that a page of one type looks through. */
+const examined_max = 500
+
+/** An event that commits is raised less than this time before. */
+const commit_time_max = Duration.hours(1)
+
+// -------------------------------------------------------------- errors
+
+/** Events after the cursor may be missing: they were deleted, or the database was restored. */
+export class CursorExpired extends Schema.TaggedError<CursorExpired>()("CursorExpired", {}) {}
+
+// ----------------------------------------------------------- decisions
+
+/** Returns whether a follower at a position whose event is not stored has missed no event. */
+const isComplete = ({ created_at, seen_until }: FollowPosition, now: Timestamp): boolean => {
+  const purged_until = DateTime.subtractDuration(now, event_age_max)
+  // An event that is not stored and not old was lost with its database: the order may have changed.
+  return DateTime.isLessThan(created_at, purged_until) &&
+    DateTime.isGreaterThan(seen_until, DateTime.addDuration(purged_until, commit_time_max))
+}
+
+/** The events of a page, and the last event that it is the result of; undefined if there is none. */
+interface Examined {
+  readonly events: ReadonlyArray<CommittedEvent>
+  readonly last: CommittedEvent | undefined
+  /** Whether there are no events after the last one. */
+  readonly isDrained: boolean
+}
+
+/** Selects the events of a page from the next ones. `isAll` is whether there are no others. */
+const select = (
+  next: ReadonlyArray<CommittedEvent>,
+  { page_size, type }: Pick<FollowOptions, "page_size" | "type">,
+  isAll: boolean
+): Examined => {
+  const matching = next.filter((event) => type === null || event.type === type)
+  const events = matching.slice(0, page_size)
+  return matching.length > page_size
+    ? { events, last: events.at(-1), isDrained: false }
+    : { events, last: next.at(-1), isDrained: isAll }
+}
+
+// ---------------------------------------------------------- operations
+
+/** The operation of followers, on the events of the current actor's organization. */
+export class EventFollowers extends Context.Service<EventFollowers, {
+  /** Returns the next events, the first commit first. */
+  readonly follow: (
+    options: FollowOptions
+  ) => Effect.Effect<FollowedPage, CursorExpired | CursorInvalid, CurrentActor>
+}>()("@messaging-crm/core/EventFollowers") {
+  static readonly layer = Layer.effect(
+    EventFollowers,
+    Effect.gen(function*() {
+      const cursors = yield* Cursors
+      const store = yield* EventStore
+
+      const listOf = (type: AnyEventType | null) => ({ list: "followed_events", filters: { type } })
+
+      /** Returns where a follower starts or continues. */
+      const positionOf = Effect.fnUntraced(function*({ after, type }: FollowOptions) {
+        const { organization_id } = yield* CurrentActor
+        const seen_until = yield* DateTime.now
+        if (after === EventsAfter.start) return { ...beginning, seen_until }
+        if (after === EventsAfter.now) {
+          const last = yield* store.lastCommitted(organization_id)
+          return { ...Option.getOrElse(last, () => beginning), seen_until }
+        }
+        const [commit, id, created_at, until] = yield* cursors.read(listOf(type), FollowPosition, after)
+        return { commit, id, created_at, seen_until: until }
+      })
+
+      /** Returns at most `size` events after a position. */
+      const nextOf = Effect.fnUntraced(function*(
+        organization_id: OrganizationId,
+        position: FollowPosition,
+        size: number
+      ) {
+        const found = yield* store.committed(organization_id, { from: position, size: size + 1 })
+        if (found[0]?.id === position.id && found[0].commit === position.commit) return found.slice(1)
+        if (!isComplete(position, yield* DateTime.now)) return yield* new CursorExpired()
+        // What is stored is younger than the follower's last event, so it has seen none of it.
+        return position.commit === beginning.commit
+          ? found.slice(0, size)
+          : yield* store.committed(organization_id, { from: beginning, size })
+      })
+
+      const follow = operation("events.list")(function*(options: FollowOptions) {
+        const { organization_id } = yield* CurrentActor
+        const position = yield* positionOf(options)
+        const size = options.type === null ? options.page_size : examined_max
+        const now = yield* DateTime.now
+        const next = yield* nextOf(organization_id, position, size)
+        const { events, isDrained, last = position } = select(next, options, next.length < size)
+        const seen_until = isDrained ? now : last.created_at
+        const texts = [last.commit, last.id, DateTime.formatIso(last.created_at), DateTime.formatIso(seen_until)]
+        return {
+          data: events.map(toListed),
+          next_cursor: yield* cursors.issue(listOf(options.type), texts)
+        }
+      })
+
+      return EventFollowers.of({ follow })
+    })
+  )
+}
