@@ -1,5 +1,6 @@
 /** The order of events whose commits overlap: no follower passes the event of a transaction that is still in progress. */
 import { assert, it } from "@effect/vitest"
+import * as Migrations from "@messaging-crm/adapter-postgres/Migrations"
 import * as Fixtures from "@messaging-crm/conformance/Fixtures"
 import * as Changes from "@messaging-crm/core/Changes"
 import { EventStore } from "@messaging-crm/core/Events"
@@ -51,5 +52,26 @@ it.layer(Processes.database, { excludeTestServices: true })("Events of overlappi
         return yield* Effect.fail("roll back")
       })).pipe(Effect.catch(() => raise(ours)))
       assert.deepStrictEqual(idsOf(yield* Fixtures.committedEvents(ours, 1)), [later])
+    }))
+
+  it.effect("are renumbered by a migration if a dump of another server was restored, and precede later ones", () =>
+    Effect.gen(function*() {
+      const store = yield* EventStore
+      const sql = yield* SqlClient.SqlClient
+      const ours = yield* Fixtures.organization
+      const created_at = Fixtures.lastTime
+      const restored = yield* Effect.replicateEffect(Fixtures.newEvent({ created_at }), 3)
+      yield* Fixtures.mustCommit(ours, ...restored.map(Changes.raise))
+      assert.isTrue(yield* Migrations.isCurrent)
+      const [, known = assert.fail("There is no event.")] = yield* Fixtures.committedEvents(ours, 3)
+      yield* sql`UPDATE webhook_events SET committed_in = '9000000000' WHERE organization_id = ${ours}`
+      assert.isFalse(yield* Migrations.isCurrent)
+      yield* Migrations.run
+      assert.isTrue(yield* Migrations.isCurrent)
+      const later = yield* raise(ours)
+      const all = yield* Fixtures.committedEvents(ours, 4)
+      assert.deepStrictEqual(idsOf(all), [...restored.map(({ id }) => id).toSorted(), later])
+      // A cursor from before does not find its event again.
+      assert.notDeepEqual((yield* store.committed(ours, { from: known, size: 1 }))[0], known)
     }))
 })

@@ -1,5 +1,6 @@
 import { Data, Duration, Effect, Layer, Schedule } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
+import * as RestoredEvents from "./RestoredEvents.ts"
 import * as Files from "./schema/Files.ts"
 import { StatementDeadline } from "./StatementDeadline.ts"
 
@@ -69,14 +70,22 @@ const pending = Effect.fnUntraced(function*({ functions, tables, version }: Sche
   ]
 })
 
-/** Migrates in one transaction, whose end releases the advisory lock. A failed migration changes nothing. */
-const applyPending = Effect.fnUntraced(function*(schema: Schema) {
+/** Runs an effect in one transaction without time limits, at most one at a time in all processes. */
+const runAlone = Effect.fnUntraced(function*<A, E, R>(effect: Effect.Effect<A, E, R>) {
   const sql = yield* SqlClient.SqlClient
-  const apply = Effect.gen(function*() {
+  return yield* sql.withTransaction(Effect.gen(function*() {
     for (const limit of ["statement_timeout", "transaction_timeout", "lock_timeout"]) {
       yield* sql`SET LOCAL ${sql(limit)} = 0`
     }
     yield* sql`SELECT pg_advisory_xact_lock(7308604893)`
+    return yield* effect
+  }))
+})
+
+/** Migrates in one transaction, whose end releases the advisory lock. A failed migration changes nothing. */
+const applyPending = Effect.fnUntraced(function*(schema: Schema) {
+  const sql = yield* SqlClient.SqlClient
+  return yield* runAlone(Effect.gen(function*() {
     // A session sees tables that others have created once it locks a table, and `to_regclass` locks none.
     yield* sql`SELECT FROM pg_class LIMIT 0`
     // All other statements on a table wait behind the one that waits to lock it.
@@ -101,8 +110,7 @@ const applyPending = Effect.fnUntraced(function*(schema: Schema) {
       `
     }
     return files.map(({ name }) => name)
-  })
-  return yield* sql.withTransaction(apply)
+  }))
 })
 
 const isLocked = (error: SqlError.SqlError | WrongSchema): boolean =>
@@ -132,11 +140,22 @@ export const migrate = Effect.fnUntraced(function*(schema: Schema) {
   )
 }, Effect.provideService(StatementDeadline, Duration.infinity))
 
-/** Applies everything that the database lacks, and returns the names of the files. */
-export const run = migrate(Files)
+const renumberRestored = Effect.gen(function*() {
+  if (!(yield* RestoredEvents.exist)) return
+  yield* runAlone(Effect.when(RestoredEvents.renumber, RestoredEvents.exist))
+}).pipe(Effect.provideService(StatementDeadline, Duration.infinity))
 
-/** Returns whether the database has the schema of this version, or a newer one that this version works with. */
-export const isCurrent = Effect.map(pending(Files), (files) => files.length === 0)
+/** Applies everything that the database lacks, and returns the names of the files. Renumbers the events of a restored dump. */
+export const run = Effect.tap(migrate(Files), renumberRestored)
+
+/**
+ * Returns whether the database has the schema of this version, or a newer one that this version works with, and no events of
+ * a restored dump that must be renumbered.
+ */
+export const isCurrent = Effect.gen(function*() {
+  const files = yield* pending(Files)
+  return files.length === 0 && !(yield* RestoredEvents.exist)
+})
 
 /** Layer that migrates when it is built. */
 export const layer = Layer.effectDiscard(Effect.orDie(run))
