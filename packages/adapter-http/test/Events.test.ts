@@ -1,5 +1,7 @@
 /** `/events`. */
 import { assert, describe, it } from "@effect/vitest"
+import { EventFollowers } from "@messaging-crm/core/EventFollowers"
+import { limits } from "@messaging-crm/core/Limits"
 import { afterAll } from "vitest"
 import type { TestResponse } from "../testing/Service.ts"
 import { rejected, startWithWebhooks } from "./WebhookScene.ts"
@@ -48,6 +50,28 @@ describe("events", () => {
         ["after=start&cursor=x", "cursor"],
         ["after=start&since=2026-11-20T09:00:00Z", "since"],
         ["after=start&page_size=0", "page_size"]
+      ] as const
+    ) rejected(await get(`/events?${query}`), param)
+  })
+
+  it("are awaited by a request that does not count as one of its key's", async () => {
+    const { close, get } = await begin()
+    const { next } = await followed(get, "after=now")
+    const waiting = Array.from({ length: limits.requests_at_once }, () => followed(get, `after=${next}&wait=30`))
+    await close()
+    const pages = await Promise.all(waiting)
+    for (const { ids } of pages) assert.isAtLeast(ids.length, 1)
+    const last = await followed(get, "after=now&wait=0")
+    const ended = followed(get, `after=${last.next}&wait=30`)
+    await service.runtime.runPromise(EventFollowers.use(({ end }) => end))
+    assert.deepStrictEqual((await ended).ids, [])
+    for (
+      const [query, param] of [
+        ["wait=5", "wait"],
+        ["after=now&wait=31", "wait"],
+        ["after=now&wait=1.5", "wait"],
+        ["after=now&wait=", "wait"],
+        ["after=yesterday&wait=5", "after"]
       ] as const
     ) rejected(await get(`/events?${query}`), param)
   })

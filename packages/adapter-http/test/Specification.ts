@@ -181,7 +181,7 @@ export const lines: ReadonlyArray<Line> = [
     scope: "webhooks:manage",
     status: 200,
     response: "[Event]",
-    query: ["page_size", "cursor", "type", "since", "after"]
+    query: ["page_size", "cursor", "type", "since", "after", "wait"]
   },
   {
     operation: "POST /webhooks/{webhook_id}/test",

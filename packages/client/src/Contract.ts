@@ -1653,8 +1653,10 @@ export interface Operations {
         | "webhook.test"
       /** Events raised at this time or later. */
       readonly since?: string
-      /** Returns events in the order of commits instead, the oldest first: `start` from the oldest stored event, `now` from the next one, or the `next_cursor` of the page before. Combines with `type` and `page_size` only. */
+      /** Returns events in the order of commits instead, the oldest first: `start` from the oldest stored event, `now` from the next one, or the `next_cursor` of the page before. Combines with `type`, `page_size`, and `wait` only. */
       readonly after?: string
+      /** Seconds for which an empty page with `after` waits for the next events. Default: 0. */
+      readonly wait?: string
     }
     readonly response: {
       readonly data: ReadonlyArray<Event>

@@ -6,6 +6,7 @@ import * as Memory from "@messaging-crm/adapter-memory"
 import * as Postgres from "@messaging-crm/adapter-postgres"
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import * as Crm from "@messaging-crm/core/Crm"
+import { EventFollowers } from "@messaging-crm/core/EventFollowers"
 import { Ids } from "@messaging-crm/core/Ids"
 import { Effect, Layer, Option, type Redacted } from "effect"
 import { HttpEffect, HttpMiddleware, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
@@ -83,20 +84,24 @@ export const api = (
   { ingress }: Pick<Provider, "ingress">,
   { home = "/docs", middleware, routes }: Partial<Additions> = {}
 ) =>
-  HttpRouter.serve(
-    Layer.mergeAll(
-      Http.layer,
-      Docs.layer,
-      Health.layer(isReady),
-      metricsOnApiPort,
-      ingress,
-      HttpRouter.add("GET", "/", HttpServerResponse.redirect(home)),
-      routes ?? Layer.empty
-    ),
-    {
-      routerConfig: Http.routerConfig,
-      disableLogger: true,
-      disableListenLog: true,
-      middleware: (respond) => compressed(middleware === undefined ? respond : middleware(respond))
-    }
-  ).pipe(Layer.provide([Http.tracing, RequestContext.layer]))
+  // Built after the server, so that it is released first.
+  Layer.effectDiscard(EventFollowers.use(({ end }) => Effect.addFinalizer(() => end))).pipe(
+    Layer.provideMerge(HttpRouter.serve(
+      Layer.mergeAll(
+        Http.layer,
+        Docs.layer,
+        Health.layer(isReady),
+        metricsOnApiPort,
+        ingress,
+        HttpRouter.add("GET", "/", HttpServerResponse.redirect(home)),
+        routes ?? Layer.empty
+      ),
+      {
+        routerConfig: Http.routerConfig,
+        disableLogger: true,
+        disableListenLog: true,
+        middleware: (respond) => compressed(middleware === undefined ? respond : middleware(respond))
+      }
+    )),
+    Layer.provide([Http.tracing, RequestContext.layer])
+  )

@@ -100,6 +100,8 @@ export const cursorExpired = text(
 export const notWithAfter = (param: string) =>
   text("invalid_input", `${param} cannot be combined with after. Remove one of them.`, param)
 
+export const waitWithoutAfter = text("invalid_input", "wait requires after. Add after, or remove wait.", "wait")
+
 export const unknownField = (name: string) =>
   text("invalid_input", `Unknown field or parameter: ${name}. Check its spelling or remove it.`, name)
 

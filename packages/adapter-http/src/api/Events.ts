@@ -2,7 +2,7 @@ import { AnyEventType, Event } from "@messaging-crm/core/Events"
 import { limits } from "@messaging-crm/core/Limits"
 import { text } from "@messaging-crm/core/TextSchemas"
 import { QueryTime } from "@messaging-crm/core/Timestamps"
-import { Schema } from "effect"
+import { Schema, SchemaGetter } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { cursor, List, page_size } from "./Envelope.ts"
 import * as Errors from "./Errors.ts"
@@ -24,16 +24,33 @@ const filters = {
 const after = Schema.optionalKey(
   text({ min: 1, max: limits.cursor_chars_max }).annotate({
     description:
-      "Returns events in the order of commits instead, the oldest first: `start` from the oldest stored event, `now` from the next one, or the `next_cursor` of the page before. Combines with `type` and `page_size` only.",
+      "Returns events in the order of commits instead, the oldest first: `start` from the oldest stored event, `now` from the next one, or the `next_cursor` of the page before. Combines with `type`, `page_size`, and `wait` only.",
     examples: ["start"]
   })
+)
+
+const wait = Schema.optionalKey(
+  Schema.String.check(
+    Schema.isPattern(/^([0-9]|[12][0-9]|30)$/, {
+      expected: `an integer from 0 to ${limits.follow_wait_seconds_max}`
+    })
+  ).pipe(
+    Schema.decodeTo(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: limits.follow_wait_seconds_max })), {
+      decode: SchemaGetter.transform(Number),
+      encode: SchemaGetter.transform(String)
+    }),
+    Schema.annotateEncoded({
+      description: "Seconds for which an empty page with `after` waits for the next events. Default: 0.",
+      examples: ["30"]
+    })
+  )
 )
 
 /** `/events`: list (contract §13.4). */
 export class EventsGroup extends HttpApiGroup.make("events")
   .add(
     HttpApiEndpoint.get("list", "/events", {
-      query: { cursor, page_size, ...filters, after },
+      query: { cursor, page_size, ...filters, after, wait },
       success: List(Event),
       error: Errors.Gone
     })

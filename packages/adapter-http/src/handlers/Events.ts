@@ -1,6 +1,6 @@
 import { EventFollowers } from "@messaging-crm/core/EventFollowers"
 import { Events } from "@messaging-crm/core/Events"
-import { Effect } from "effect"
+import { Duration, Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../api/Api.ts"
 import { paging } from "../api/Envelope.ts"
@@ -19,8 +19,9 @@ export const layer = HttpApiBuilder.group(
     const followers = yield* EventFollowers
 
     return handlers.handleAll({
-      list: ({ endpoint, query: { after, type = null, ...query } }) => {
+      list: ({ endpoint, query: { after, type = null, wait, ...query } }) => {
         if (after === undefined) {
+          if (wait !== undefined) return Errors.failWith(Texts.waitWithoutAfter)
           return events.list({ ...query, type, ...paging(query) }).pipe(
             Effect.flatMap(Responses.body(endpoint)),
             Effect.catchTag("CursorInvalid", ErrorMapping.cursorInvalid)
@@ -28,8 +29,18 @@ export const layer = HttpApiBuilder.group(
         }
         const other = (["cursor", "since"] as const).find((name) => query[name] !== undefined)
         if (other !== undefined) return Errors.failWith(Texts.notWithAfter(other))
-        return followers.follow({ after, type, page_size: paging(query).page_size }).pipe(
-          Effect.flatMap(Responses.body(endpoint)),
+        const options = { type, page_size: paging(query).page_size }
+        return followers.follow({ ...options, after }).pipe(
+          Effect.flatMap((page) =>
+            page.data.length > 0 || wait === undefined || wait === 0
+              ? Responses.body(endpoint)(page)
+              : Responses.later(endpoint)(
+                followers.follow({ ...options, after: page.next_cursor, wait: Duration.seconds(wait) }).pipe(
+                  // The status is sent. An empty page is right too, and the next request gets the error.
+                  Effect.catchCause(() => Effect.succeed(page))
+                )
+              )
+          ),
           Effect.catchTags({ CursorExpired: ErrorMapping.cursorExpired, CursorInvalid: ErrorMapping.afterInvalid })
         )
       }

@@ -1,7 +1,7 @@
 /** Responses: how the results of operations become JSON. */
 import { encoder, type OwnSchema } from "@messaging-crm/core/Codecs"
 import type { EncodedResponse, KeyedRequest, Respond } from "@messaging-crm/core/Idempotency"
-import { Context, Effect } from "effect"
+import { Context, Effect, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { HttpApi, type HttpApiEndpoint } from "effect/http-api"
 import { Api } from "../api/Api.ts"
@@ -67,6 +67,28 @@ export const body = (endpoint: HttpApiEndpoint.Top) => {
   const { status, text } = codecFor(endpoint)
   return (result: unknown): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
     Effect.sync(() => toText(text(result), status))
+}
+
+/** JSON can start with white space, which keeps the connection open. */
+const alive = Stream.concat(Stream.make("\n"), Stream.as(Stream.drop(Stream.tick("10 seconds"), 1), "\n"))
+
+/**
+ * Responds with a body that does not exist yet. The head is sent at once: the request has no time limit, and does not count
+ * as in progress for its API key.
+ */
+export const later = (endpoint: HttpApiEndpoint.Top) => {
+  const { status, text } = codecFor(endpoint)
+  return <R>(result: Effect.Effect<unknown, never, R>) =>
+    Effect.contextWith((context: Context.Context<R>) => {
+      const body = Stream.fromEffect(Effect.provideContext(Effect.flatMap(result, text), context))
+      const parts = Stream.merge(body, alive, { haltStrategy: "left" })
+      return Effect.succeed(HttpServerResponse.stream(Stream.encodeText(parts), {
+        status,
+        contentType: "application/json",
+        // Compression would delay the parts.
+        headers: { "content-encoding": "identity" }
+      }))
+    })
 }
 
 /** Responds with one resource. */

@@ -50,6 +50,14 @@ export const layer = Layer.effect(
             .slice(0, size)
             .map(toCommitted)
         ),
+      haveNext: (positions) =>
+        read(({ tables }) =>
+          positions.map(({ commit, id, organization_id }) =>
+            Table.all(tables, EventRows, organization_id).some((row) =>
+              isBefore({ committed_in: Number(commit), id }, row)
+            )
+          )
+        ),
       lastCommitted: (organization_id) =>
         read(({ tables }) =>
           Array.last(Table.all(tables, EventRows, organization_id).toSorted(byCommit).map(toCommitted))

@@ -1,6 +1,6 @@
 import { AnyEventType, EventStore } from "@messaging-crm/core/Events"
 import { EventId, type OrganizationId } from "@messaging-crm/core/Ids"
-import { DateTime, Layer, Schema } from "effect"
+import { DateTime, Effect, Layer, Schema } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { At, columnsOf, date, startOf } from "../database/Columns.ts"
 import { first, purge, rows } from "../database/Rows.ts"
@@ -10,6 +10,7 @@ const Stored = Schema.Struct({ ...Listed.fields, full_body: Schema.NullOr(Schema
 
 const Committed = Schema.Struct({ ...Listed.fields, commit: Schema.String })
 
+const nextEvents = rows(Schema.Struct({ has_next: Schema.Boolean }))
 const committedEvents = rows(Committed)
 const lastCommittedEvent = first(Committed)
 const listedEvents = rows(Listed)
@@ -96,6 +97,24 @@ export const layer = Layer.effect(
         const from = sql`(committed_in, id) >= (${commit}::text::xid8, ${id}::uuid)`
         return committedEvents(selectCommitted(sql, organization_id, from, ["ASC", size]))
       },
+      haveNext: (positions) =>
+        Effect.map(
+          nextEvents(sql`
+            SELECT EXISTS (
+              SELECT FROM webhook_events event
+              WHERE event.organization_id = position.organization_id
+                AND (event.committed_in, event.id) > (position.commit::xid8, position.id)
+                AND event.committed_in < pg_snapshot_xmin(pg_current_snapshot())
+            ) AS has_next
+            FROM unnest(
+              ${positions.map(({ organization_id }) => organization_id)}::uuid[],
+              ${positions.map(({ commit }) => commit)}::text[],
+              ${positions.map(({ id }) => id)}::uuid[]
+            ) WITH ORDINALITY AS position (organization_id, commit, id, place)
+            ORDER BY position.place
+          `),
+          (found) => found.map(({ has_next }) => has_next)
+        ),
       lastCommitted: (organization_id) =>
         lastCommittedEvent(selectCommitted(sql, organization_id, sql`true`, ["DESC", 1])),
       purge: purge(sql, "webhook_events", "created_at")

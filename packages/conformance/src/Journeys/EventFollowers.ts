@@ -5,7 +5,7 @@ import { CursorExpired, EventFollowers, type FollowOptions } from "@messaging-cr
 import { type AnyEventType, Events } from "@messaging-crm/core/Events"
 import { EventId } from "@messaging-crm/core/Ids"
 import { CursorInvalid } from "@messaging-crm/core/Page"
-import { DateTime, Effect } from "effect"
+import { DateTime, Duration, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import * as Fixtures from "../Fixtures.ts"
 import * as Scene from "./JourneyScene.ts"
@@ -36,7 +36,16 @@ const makeScene = Effect.gen(function*() {
       Effect.map(({ data, next_cursor }) => ({ ids: data.map(({ id }): string => id), next_cursor }))
     )
   const forget = (purged: number) => count -= purged
-  return { follow, forget, raise }
+  /** Advances the clock until a follower has its page. */
+  const finished = Effect.fnUntraced(function*<A, E>(follower: Fiber.Fiber<A, E>) {
+    while (follower.pollUnsafe() === undefined) {
+      yield* TestClock.adjust("100 millis")
+      // As long as the poll of the store takes, no other work is done.
+      yield* follow("start")
+    }
+    return yield* Fiber.join(follower)
+  })
+  return { finished, follow, forget, raise }
 })
 
 /** Deletes the events that are older than 30 days. */
@@ -133,10 +142,55 @@ const expiries = (it: Scene.It) => {
     }))
 }
 
+const waits = (it: Scene.It) => {
+  it.effect("wait for the next event, which any process can commit", () =>
+    Effect.gen(function*() {
+      const { finished, follow, raise } = yield* makeScene
+      yield* raise(1)
+      const { next_cursor } = yield* follow("start")
+      const waiting = yield* Effect.forkChild(follow(next_cursor, { wait: Duration.days(1) }))
+      const ofOtherType = yield* follow("now", { type: "conversation.opened" })
+      const others = yield* Effect.forkChild(
+        follow(ofOtherType.next_cursor, { type: "conversation.opened", wait: Duration.days(1) })
+      )
+      yield* TestClock.adjust("1 minute")
+      assert.isUndefined(waiting.pollUnsafe())
+      const ids = yield* raise(2)
+      assert.deepStrictEqual((yield* finished(waiting)).ids, ids)
+      assert.isUndefined(others.pollUnsafe())
+      const created = yield* raise(1, "conversation.opened")
+      assert.deepStrictEqual((yield* finished(others)).ids, created)
+    }))
+
+  it.effect("get an empty page if there is no event in time", () =>
+    Effect.gen(function*() {
+      const { finished, follow, raise } = yield* makeScene
+      const empty = yield* follow("start")
+      const waiting = yield* Effect.forkChild(follow(empty.next_cursor, { wait: Duration.seconds(30) }))
+      yield* TestClock.adjust("29 seconds")
+      assert.isUndefined(waiting.pollUnsafe())
+      const { ids, next_cursor } = yield* finished(waiting)
+      assert.deepStrictEqual(ids, [])
+      const later = yield* raise(1)
+      assert.deepStrictEqual((yield* follow(next_cursor)).ids, later)
+    }))
+
+  it.effect("get an empty page when the process stops", () =>
+    Effect.gen(function*() {
+      const { follow } = yield* makeScene
+      const waiting = yield* Effect.forkChild(follow("start", { wait: Duration.days(1) }))
+      yield* follow("start")
+      yield* EventFollowers.use(({ end }) => end)
+      assert.deepStrictEqual((yield* Fiber.join(waiting)).ids, [])
+      assert.deepStrictEqual((yield* follow("start", { wait: Duration.days(1) })).ids, [])
+    }))
+}
+
 /** Tests of followers on a storage. */
 export const journeyTests = (storage: Scene.Storage) => {
   it.layer(Scene.crm(storage))("Followers of events", (it) => {
     pages(it)
     expiries(it)
+    waits(it)
   })
 }

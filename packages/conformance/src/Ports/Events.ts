@@ -109,13 +109,15 @@ const commits = (it: It) => {
   it.effect("returns events in the order of commits, then by id, from a position", () =>
     Effect.gen(function*() {
       const store = yield* EventStore
-      const { commits, expected, found, ours } = yield* makeCommits
+      const { commits, expected, found, ours, theirs } = yield* makeCommits
       assert.deepStrictEqual(found.map(({ commit: _, ...event }) => event), expected.map(Fixtures.listedEvent))
       assert.strictEqual(new Set(found.map(({ commit }) => commit)).size, commits.length)
       for (const [index, from] of found.entries()) {
         for (const size of [1, 2, 9]) {
           assert.deepStrictEqual(yield* store.committed(ours, { from, size }), found.slice(index, index + size))
         }
+        const positions = [{ ...from, organization_id: theirs }, { ...from, organization_id: ours }]
+        assert.strictEqual((yield* store.haveNext(positions))[1], index < found.length - 1)
       }
     }))
 

@@ -5,7 +5,7 @@
  * unseen, and the order is the one in which the follower has read. A follower of an organization without new events keeps its
  * cursor when that event is purged, because the cursor also holds the time of the last request.
  */
-import { Context, DateTime, Duration, Effect, Layer, Option, Schema } from "effect"
+import { Clock, Context, DateTime, Duration, Effect, Layer, Option, Schema } from "effect"
 import { CurrentActor } from "../kernel/Actor.ts"
 import { EventId, type OrganizationId } from "../kernel/Ids.ts"
 import { operation } from "../kernel/Operations.ts"
@@ -13,6 +13,7 @@ import { type CursorInvalid, Cursors } from "../kernel/Page.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import { event_age_max } from "../work/RaisedEvents.ts"
 import { type AnyEventType, type CommittedEvent, type Event, EventStore, toListed } from "./Events.ts"
+import { EventWaits } from "./EventWaits.ts"
 
 // ---------------------------------------------------------------- data
 
@@ -42,6 +43,8 @@ export interface FollowOptions {
   /** The type of the events; null for all. */
   readonly type: AnyEventType | null
   readonly page_size: number
+  /** How long an empty page waits for the next events; by default not at all. */
+  readonly wait?: Duration.Duration
 }
 
 /** Events in the order of commits. There is always a cursor, because there is always a next event. */
@@ -103,16 +106,19 @@ const select = (
 
 /** The operation of followers, on the events of the current actor's organization. */
 export class EventFollowers extends Context.Service<EventFollowers, {
-  /** Returns the next events, the first commit first. */
+  /** Returns the next events, the first commit first. With `wait`, the page is empty only if there were none until then. */
   readonly follow: (
     options: FollowOptions
   ) => Effect.Effect<FollowedPage, CursorExpired | CursorInvalid, CurrentActor>
+  /** Ends all waits with the page that they have, now and from now on, because the process stops. */
+  readonly end: Effect.Effect<void>
 }>()("@messaging-crm/core/EventFollowers") {
   static readonly layer = Layer.effect(
     EventFollowers,
     Effect.gen(function*() {
       const cursors = yield* Cursors
       const store = yield* EventStore
+      const waits = yield* EventWaits
 
       const listOf = (type: AnyEventType | null) => ({ list: "followed_events", filters: { type } })
 
@@ -144,22 +150,39 @@ export class EventFollowers extends Context.Service<EventFollowers, {
           : yield* store.committed(organization_id, { from: beginning, size })
       })
 
-      const follow = operation("events.list")(function*(options: FollowOptions) {
-        const { organization_id } = yield* CurrentActor
-        const position = yield* positionOf(options)
+      /** Reads the page after a position. */
+      const read = Effect.fnUntraced(function*(
+        organization_id: OrganizationId,
+        position: FollowPosition,
+        options: FollowOptions
+      ) {
         const size = options.type === null ? options.page_size : examined_max
         const now = yield* DateTime.now
         const next = yield* nextOf(organization_id, position, size)
         const { events, isDrained, last = position } = select(next, options, next.length < size)
-        const seen_until = isDrained ? now : last.created_at
-        const texts = [last.commit, last.id, DateTime.formatIso(last.created_at), DateTime.formatIso(seen_until)]
+        return { events, isDrained, position: { ...last, seen_until: isDrained ? now : last.created_at } }
+      })
+
+      const follow = operation("events.list")(function*(options: FollowOptions) {
+        const { organization_id } = yield* CurrentActor
+        const until = (yield* Clock.currentTimeMillis) + Duration.toMillis(options.wait ?? Duration.zero)
+        let page = yield* read(organization_id, yield* positionOf(options), options)
+        while (page.events.length === 0) {
+          const left = until - (yield* Clock.currentTimeMillis)
+          if (left <= 0) break
+          const next = waits.next(organization_id, page.position, Duration.millis(left))
+          if (page.isDrained && Option.isNone(yield* next)) break
+          page = yield* read(organization_id, page.position, options)
+        }
+        const { commit, created_at, id, seen_until } = page.position
+        const texts = [commit, id, DateTime.formatIso(created_at), DateTime.formatIso(seen_until)]
         return {
-          data: events.map(toListed),
+          data: page.events.map(toListed),
           next_cursor: yield* cursors.issue(listOf(options.type), texts)
         }
       })
 
-      return EventFollowers.of({ follow })
+      return EventFollowers.of({ follow, end: waits.end })
     })
-  )
+  ).pipe(Layer.provide(EventWaits.layer))
 }

@@ -286,6 +286,7 @@ export const bodyFor = (
  *   events only at the end: an event whose commit is still in progress is not returned, nor
  *   any that could be ordered after it. An event of a commit that began after another commit
  *   had ended is ordered after the events of that one. No page contains resources.
+ * - `haveNext` returns for each position whether `committed` would return an event after it.
  * - `lastCommitted` returns the last event of that order.
  * - `purge` deletes at most `limit` events older than `before`, with their
  *   deliveries, and returns the number of events.
@@ -305,6 +306,9 @@ export class EventStore extends Context.Service<EventStore, {
     organization_id: OrganizationId,
     page: { readonly from: CommitPosition; readonly size: number }
   ) => Effect.Effect<ReadonlyArray<CommittedEvent>>
+  readonly haveNext: (
+    positions: ReadonlyArray<CommitPosition & { readonly organization_id: OrganizationId }>
+  ) => Effect.Effect<ReadonlyArray<boolean>>
   readonly lastCommitted: (organization_id: OrganizationId) => Effect.Effect<Option.Option<CommittedEvent>>
   readonly purge: (before: Timestamp, limit: number) => Effect.Effect<number>
 }>()("@messaging-crm/core/Events/EventStore") {}

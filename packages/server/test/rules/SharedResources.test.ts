@@ -76,6 +76,14 @@ const rows: Readonly<Record<string, Code>> = {
     ],
     turns: ["adapter-postgres/src/database/StatementBatcher.ts"]
   },
+  "Requests that wait for events": {
+    numbers: [
+      limit("followers_max"),
+      limit("organization_followers_max"),
+      number("core/src/webhooks/EventWaits.ts", /sleep\("(\d+) millis"\)/)
+    ],
+    turns: ["core/src/webhooks/EventWaits.ts"]
+  },
   "Retries of conflicting writes": { turns: ["core/src/work/ConflictRetries.ts"] },
   "Pages of long texts": {
     numbers: [limit("page_bytes_max")],

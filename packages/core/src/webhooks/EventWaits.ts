@@ -1,0 +1,78 @@
+/**
+ * Waits for events that are not committed yet.
+ *
+ * Any process can commit them, so the store is polled. One statement per poll serves all waits of a process, however many
+ * there are, and a wait holds no connection in between.
+ */
+import { Context, type Duration, Effect, Latch, Layer, Option } from "effect"
+import type { OrganizationId } from "../kernel/Ids.ts"
+import { limits } from "../kernel/Limits.ts"
+import { logAndPause, pollPause } from "../kernel/Loops.ts"
+import { Turns } from "../kernel/Turns.ts"
+import { type CommitPosition, EventStore } from "./Events.ts"
+
+/** How many waits a process serves at once. A reference, so that a test can set it. */
+export const WaitsAtOnce = Context.Reference<{ readonly of_all: number; readonly of_one: number }>(
+  "@messaging-crm/core/EventWaits/WaitsAtOnce",
+  { defaultValue: () => ({ of_all: limits.followers_max, of_one: limits.organization_followers_max }) }
+)
+
+interface Wait extends CommitPosition {
+  readonly organization_id: OrganizationId
+  readonly resume: () => void
+}
+
+export class EventWaits extends Context.Service<EventWaits, {
+  /**
+   * Returns once there are events of an organization after a position, or none after the time, or once waits have ended. A
+   * wait beyond the limits of the process and its organization waits for its turn first.
+   */
+  readonly next: (
+    organization_id: OrganizationId,
+    position: CommitPosition,
+    time: Duration.Duration
+  ) => Effect.Effect<Option.Option<void>>
+  /** Ends all waits, now and from now on, because the process stops. */
+  readonly end: Effect.Effect<void>
+}>()("@messaging-crm/core/EventWaits") {
+  static readonly layer = Layer.effect(
+    EventWaits,
+    Effect.gen(function*() {
+      const store = yield* EventStore
+      const { of_all, of_one } = yield* WaitsAtOnce
+      const turns = new Turns<OrganizationId>({ places: of_all, share: of_one })
+      const waits = new Set<Wait>()
+      const hasWaits = Latch.makeUnsafe(false)
+      const ended = Latch.makeUnsafe(false)
+
+      const poll = Effect.gen(function*() {
+        yield* hasWaits.await
+        yield* pollPause(Effect.sleep("100 millis"))
+        const polled = [...waits]
+        // Without a pause of this fiber, in which a wait could begin.
+        if (polled.length === 0) return void hasWaits.closeUnsafe()
+        const found = yield* store.haveNext(polled)
+        for (const [index, wait] of polled.entries()) if (found[index] === true) wait.resume()
+      })
+      yield* Effect.forkScoped(Effect.forever(logAndPause("The poll for new events")(poll)))
+
+      const wait = (organization_id: OrganizationId, { commit, id }: CommitPosition) =>
+        Effect.callback<void>((resume) => {
+          const one = { organization_id, commit, id, resume: () => resume(Effect.void) }
+          waits.add(one)
+          hasWaits.openUnsafe()
+          return Effect.sync(() => void waits.delete(one))
+        })
+
+      return EventWaits.of({
+        next: (organization_id, position, time) =>
+          turns.run(organization_id, wait(organization_id, position)).pipe(
+            Effect.raceFirst(ended.await),
+            Effect.timeoutOption(time),
+            Effect.map((waited) => ended.isOpen() ? Option.none() : waited)
+          ),
+        end: Effect.asVoid(ended.open)
+      })
+    })
+  )
+}
