@@ -1655,8 +1655,8 @@ export interface Operations {
       readonly since?: string
       /** Returns events in the order of commits instead, the oldest first: `start` from the oldest stored event, `now` from the next one, or the `next_cursor` of the page before. Combines with `type`, `page_size`, and `wait` only. */
       readonly after?: string
-      /** Seconds for which an empty page with `after` waits for the next events. Default: 0. */
-      readonly wait?: string
+      /** Seconds for which an empty page with `after` waits for the next events. */
+      readonly wait?: number
     }
     readonly response: {
       readonly data: ReadonlyArray<Event>

@@ -28,6 +28,10 @@ const shown: Readonly<Record<string, object>> = {
     },
     example: limits.page_size_default
   },
+  wait: {
+    schema: { type: "integer", minimum: 0, maximum: limits.follow_wait_seconds_max, default: 0 },
+    example: limits.follow_wait_seconds_max
+  },
   cursor: { example: cursor },
   "idempotency-key": { name: "Idempotency-Key" },
   "if-match": { name: "If-Match" },

@@ -40,8 +40,7 @@ const wait = Schema.optionalKey(
       encode: SchemaGetter.transform(String)
     }),
     Schema.annotateEncoded({
-      description: "Seconds for which an empty page with `after` waits for the next events. Default: 0.",
-      examples: ["30"]
+      description: "Seconds for which an empty page with `after` waits for the next events."
     })
   )
 )
