@@ -80,7 +80,7 @@ export const later = (endpoint: HttpApiEndpoint.Top) => {
   const { status, text } = codecFor(endpoint)
   return <R>(result: Effect.Effect<unknown, never, R>) =>
     Effect.contextWith((context: Context.Context<R>) => {
-      const body = Stream.fromEffect(Effect.provideContext(Effect.flatMap(result, text), context))
+      const body = Stream.fromEffect(Effect.provideContext(Effect.map(result, text), context))
       const parts = Stream.merge(body, alive, { haltStrategy: "left" })
       return Effect.succeed(HttpServerResponse.stream(Stream.encodeText(parts), {
         status,
