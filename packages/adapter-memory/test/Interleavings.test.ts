@@ -137,6 +137,10 @@ const related: Readonly<Record<string, ReadonlyArray<OperationName>>> = {
     "upsert by a new phone",
     "start with a new number"
   ],
+  "edit a contact that meets a condition, or reject the edit if another one ends the condition meanwhile": [
+    "edit the contact unless it has a city",
+    "replace the tags and the city"
+  ],
   "keep a report that arrives while its send is completed": ["dispatch", "receive the status of the send"],
   "mark a send as sent if a report proves it while it expires": [
     "expire the lost send",

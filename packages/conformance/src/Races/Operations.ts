@@ -124,6 +124,17 @@ export const operations = {
     UpdateContact.make({ remove_tag_ids: tags.slice(0, 1).map(({ id }) => id) })
   ),
   "edit the contact": updateContact(() => UpdateContact.make({ company: "Brick" })),
+  "edit the contact unless it has a city": ({ conversation }) =>
+    Effect.map(
+      Contacts.use(({ update }) =>
+        update(
+          conversation.contact.id,
+          UpdateContact.make({ city: "Kiel" }),
+          ({ city }) => Effect.succeed(city === null)
+        )
+      ),
+      contactResult
+    ),
   "upsert by number": upsert({
     match: "external_id",
     channel_type: "phone_messaging",

@@ -16,6 +16,9 @@ Send an \`Idempotency-Key\` of your choice with every write. For at least 24 hou
 body returns the original response, byte for byte. The same key with a different request fails with
 \`idempotency_conflict\`, and an unknown field fails with \`invalid_input\`.
 
+To change a contact only as you read it, send its \`ETag\` as \`If-Match\`. If it has changed, the response is 412
+\`precondition_failed\`.
+
 ## Sends
 
 Messages are sent asynchronously: the response is 202 with a send. Poll its status with \`getSend\`, or subscribe to events
