@@ -16,6 +16,8 @@ export interface ToolRequest {
 
 const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
+const printable = /^[\x20-\x7e]*$/
+
 const isPlain = (value: unknown): value is boolean | number | string =>
   typeof value === "string" || typeof value === "number" || typeof value === "boolean"
 
@@ -23,7 +25,8 @@ const isPlain = (value: unknown): value is boolean | number | string =>
 const flawOf = ({ in: place, name, required }: Argument, value: unknown): string | null => {
   if (value === undefined || value === null) return required ? `${name} is required.` : null
   if (!isPlain(value)) return `${name} must be a text, a number, or a boolean.`
-  return place === "path" && !uuid.test(String(value)) ? `${name} must be a UUID.` : null
+  if (place === "path" && !uuid.test(String(value))) return `${name} must be a UUID.`
+  return place === "header" && !printable.test(String(value)) ? `${name} must be printable ASCII.` : null
 }
 
 const bodyFlaw = ({ body }: Tool, value: unknown): string | null => {

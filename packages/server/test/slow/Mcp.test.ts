@@ -126,6 +126,12 @@ describe("a tool", () => {
     const cases = [
       [agent, "get_contact", { contact_id: unknown }, /Find the ID with list_contacts\.$/],
       [agent, "get_contact", { contact_id: ".." }, /^contact_id must be a UUID\.$/],
+      [
+        agent,
+        "update_contact",
+        { contact_id: unknown, if_match: "\n", body: {} },
+        /^if_match must be printable ASCII\.$/
+      ],
       [agent, "get_contact", {}, /^contact_id is required\.$/],
       [agent, "list_tags", { query: "x" }, /^list_tags has no argument "query"\. It has: none\.$/],
       [agent, "list_contacts", { query: {} }, /^query must be a text, a number, or a boolean\.$/],
