@@ -2,10 +2,11 @@
 import { assert, it } from "@effect/vitest"
 import * as Migrations from "@messaging-crm/adapter-postgres/Migrations"
 import * as Fixtures from "@messaging-crm/conformance/Fixtures"
+import { race } from "@messaging-crm/conformance/FollowedOrder"
 import * as Changes from "@messaging-crm/core/Changes"
 import { EventStore } from "@messaging-crm/core/Events"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
-import { Effect, Option } from "effect"
+import { Context, Effect, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import * as Processes from "./Processes.ts"
 import { whileOpen } from "./Sessions.ts"
@@ -74,4 +75,25 @@ it.layer(Processes.database, { excludeTestServices: true })("Events of overlappi
       // A cursor from before does not find its event again.
       assert.notDeepEqual((yield* store.committed(ours, { from: known, size: 1 }))[0], known)
     }))
+
+  for (const seed of [1, 2, 3]) {
+    it.effect(`are read by all followers in the same order while writers stall and roll back: seed ${seed}`, () =>
+      Effect.gen(function*() {
+        const [process, writers] = [yield* Processes.startCrm, yield* Processes.startCrm]
+        const sql = Context.get(writers, SqlClient.SqlClient)
+        const step = sql`SELECT 1`
+        yield* race({
+          seed,
+          writers: 8,
+          commits: 20,
+          followers: 3,
+          run: ({ commit, isRolledBack, stalls }) =>
+            sql.withTransaction(Effect.gen(function*() {
+              yield* Effect.provideContext(commit, writers)
+              yield* Effect.replicateEffect(step, stalls, { discard: true })
+              if (isRolledBack) yield* Effect.fail("roll back")
+            })).pipe(Effect.catchIf((error) => error === "roll back", () => Effect.void), Effect.orDie)
+        }).pipe(Effect.provideContext(process))
+      }))
+  }
 })

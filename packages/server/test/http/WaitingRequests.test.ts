@@ -1,6 +1,5 @@
 /** Requests that wait for events behind a socket: their responses begin at once, and end with the server. */
 import { assert, it } from "@effect/vitest"
-import * as FastCodecs from "@messaging-crm/fast/Codecs"
 import { Effect, Exit, Fiber, Layer, Scope } from "effect"
 import { HttpServer } from "effect/http"
 import { afterAll } from "vitest"
@@ -17,7 +16,6 @@ const serve = Effect.fnUntraced(function*(scope: Scope.Scope) {
   const context = yield* Layers.api(Effect.succeed(true), { ingress: Layer.empty }).pipe(
     Layer.provideMerge(Listener.layer({ host: "127.0.0.1", port: 0 })),
     Layer.provide(Layer.succeedContext(core)),
-    Layer.provide(FastCodecs.layer),
     Layer.buildWithScope(scope)
   )
   return yield* Effect.provide(HttpServer.addressFormattedWith(Effect.succeed), context)
