@@ -129,7 +129,8 @@ describe("every time in a request", () => {
   }
 
   it("is documented as one, and every parameter and field that its name shows to be one is one", () => {
-    const isNamed = (name: string) => /(^|_)(at|since|until|before|after|time)$/.test(name)
+    // `after` alone is a cursor.
+    const isNamed = (name: string) => /(^|_)(at|since|until|before|time)$|_after$/.test(name)
     const found = documented.flatMap(({ method, operation, path }) => {
       const schema = operation.requestBody?.content["application/json"]?.schema
       const { properties = {} } = schema === undefined ? {} : resolve<Documented>(schema)
