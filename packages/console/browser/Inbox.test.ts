@@ -10,11 +10,12 @@ import { assert, it, onTestFinished } from "vitest"
 const conversations = Array.from({ length: 10_000 }, (_, index) => ({
   id: `conversation-${index}`,
   channel: { id: "phone", type: "phone_messaging" },
-  contact: { id: `contact-${index}`, display_name: `Contact ${index}`, external_id: null, username: null },
+  contact: { id: `contact-${index}`, display_name: `Contact ${index}`, external_id: `+49151${index}`, username: null },
   status: "open",
   assigned_user_id: null,
   last_activity_at: new Date(Date.UTC(2026, 0, 1) - index * 1000).toISOString(),
-  last_activity_preview: `Message ${index}`
+  last_activity_preview: `Message ${index}`,
+  reply_window_expires_at: "2999-01-01T00:00:00.000Z"
 }))
 
 const contact = {

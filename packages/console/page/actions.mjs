@@ -10,6 +10,21 @@ import { state, updateState } from "./store.mjs"
 export const errorMessageOf = (error) => error instanceof Error ? error.message : String(error)
 
 /**
+ * Shows an error above the page for 10 seconds.
+ *
+ * @param {string} message
+ */
+export const showError = (message) => {
+  updateState({ error: message })
+  setTimeout(() => state.error === message && updateState({ error: null }), 10_000)
+}
+
+/** Removes the error above the page, because the user has made another choice. */
+export const clearError = () => {
+  if (state.error !== null) updateState({ error: null })
+}
+
+/**
  * Wraps the action of a button or a key, so that the page shows its error.
  *
  * @template {Array<unknown>} Values
@@ -20,9 +35,7 @@ export const showingErrors = (run) => async (/** @type {Values} */ ...values) =>
   try {
     return await run(...values)
   } catch (error) {
-    const message = errorMessageOf(error)
-    updateState({ error: message })
-    setTimeout(() => state.error === message && updateState({ error: null }), 10_000)
+    showError(errorMessageOf(error))
     return undefined
   }
 }

@@ -1,6 +1,6 @@
 // Starts the page: its views, their addresses, its keys, and the stream of changes.
 import { html, render } from "lit-html"
-import { refreshing, showingErrors } from "./actions.mjs"
+import { clearError, refreshing, showingErrors } from "./actions.mjs"
 import * as activity from "./development/activity.mjs"
 import { webhooksView } from "./development/webhookList.mjs"
 import { loadWebhooks } from "./development/webhooks.mjs"
@@ -8,8 +8,9 @@ import * as icons from "./elements/icons.mjs"
 import * as inbox from "./inbox/conversationList.mjs"
 import { refreshInbox } from "./inbox/conversations.mjs"
 import { openCustomerDialog } from "./inbox/customerDialog.mjs"
-import { drawAndScroll } from "./inbox/messages.mjs"
-import { openConversationDialog } from "./inbox/templateDialog.mjs"
+import { refreshUnsent } from "./inbox/openConversation.mjs"
+import { drawAndScroll } from "./inbox/scroll.mjs"
+import { openConversationDialog } from "./inbox/sending.mjs"
 import { threadView } from "./inbox/thread.mjs"
 import { listenToKeys } from "./keys.mjs"
 import { callOperation, context } from "./server.mjs"
@@ -22,10 +23,14 @@ const newMessageButtons = () =>
   html`<span class="new">
   ${
     context.canWriteAsCustomer
-      ? html`<button @click=${openCustomerDialog} title="Send a message as a customer">As a customer</button>`
+      ? html`<button @click=${openCustomerDialog} ?disabled=${
+        state.setup.channels.length === 0
+      } title="Send a message as a customer">As a customer</button>`
       : ""
   }
-  <button @click=${openConversationDialog} title="Send a template to a phone number">New</button></span>`
+  <button @click=${openConversationDialog} ?disabled=${!state.setup.channels.some(({ type }) =>
+    type === "phone_messaging"
+  )} title="Send a template to a phone number">New</button></span>`
 
 /**
  * The views in the order of their keys, 1 to 5.
@@ -75,7 +80,7 @@ const page = () =>
   ${context.isDevelopment ? navigation() : ""}<main>${views[state.view]?.draw()}</main></div>
   ${
     state.error === null ? "" : html`<div class="toast" role="alert">${state.error}
-    <button aria-label="Dismiss" @click=${() => updateState({ error: null })}>×</button></div>`
+    <button aria-label="Dismiss" @click=${clearError}>×</button></div>`
   }`
 
 /** The title of the console's options. */
@@ -99,13 +104,20 @@ const showAddressedView = showingErrors(async () => {
   }
 })
 
-addEventListener("hashchange", showAddressedView)
+addEventListener("hashchange", () => {
+  clearError()
+  void showAddressedView()
+})
+addEventListener("input", clearError)
 document.addEventListener("visibilitychange", () => document.hidden || showAddressedView())
 listenToKeys(Object.keys(views))
 addEventListener("resize", () => updateState())
 
 updateState()
-setInterval(() => updateState(), 15_000)
+setInterval(() => {
+  updateState()
+  refreshUnsent()
+}, 15_000)
 connectToStream()
 refreshing(async () => updateState({ setup: await callOperation("setup") }))()
 await showAddressedView()

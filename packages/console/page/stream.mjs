@@ -2,6 +2,7 @@
 import { refreshDeliveries } from "./development/webhooks.mjs"
 import { loadConversations, refreshConversation } from "./inbox/conversations.mjs"
 import { applyMessageStatus, refreshContact } from "./inbox/openConversation.mjs"
+import { applySend } from "./inbox/unsent.mjs"
 import { context } from "./server.mjs"
 import { state, updateState } from "./store.mjs"
 
@@ -20,6 +21,10 @@ const onEvent = (event) => {
   if (event.type === "message.updated" && event.data.status !== "edited" && event.data.status !== "deleted") {
     applyMessageStatus({ message_id: event.data.message_id, status: event.data.status })
   } else if (conversation_id !== null) refreshConversation(conversation_id)
+  if (event.type === "send.failed") {
+    const { failure_reason, send_id } = event.data
+    applySend({ id: send_id, conversation_id, failure_reason, status: "failed", created_at: event.timestamp })
+  }
   if (event.type === "message.received" && event.data.conversation_id !== state.conversation?.id) {
     updateState({ unread: new Set(state.unread).add(event.data.conversation_id) })
   }
@@ -45,7 +50,10 @@ const receivers = {
   request: (request) => updateState({ requests: [...state.requests, request].slice(-shown_max) }),
   event: onEvent,
   /** @param {SendReport} send */
-  send: (send) => updateState({ sends: new Map(state.sends).set(send.id, send) }),
+  send: (send) => {
+    updateState({ sends: new Map(state.sends).set(send.id, send) })
+    applySend(send)
+  },
   delivery: refreshDeliveries,
   change: onChange,
   /** @param {{ readonly count: number, readonly kind: keyof typeof state.counts, readonly minute: number }} counted */

@@ -35,7 +35,7 @@ export const inbox = {
     crm.messages.list(id, cursor === undefined ? {} : { cursor }).page(),
   send: (crm, { id, message }: ById & { readonly message: SendMessage }) => crm.messages.send(id, message),
   start: (crm, input: StartConversation) => crm.conversations.start(input),
-  sendStatus: (crm, { id }: ById) => crm.sends.get(id),
+  sends: (crm, { conversation_id }: { readonly conversation_id: string }) => crm.sends.list({ conversation_id }).page(),
   assign: (crm, { assigned_user_id, id }: ById & { readonly assigned_user_id: string | null }) =>
     crm.conversations.assign(id, { assigned_user_id }),
   close: (crm, { id }: ById) => crm.conversations.close(id),

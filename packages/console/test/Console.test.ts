@@ -36,7 +36,7 @@ const consoleOf = (development: "absent" | "real network" | "simulated" = "simul
 /** Returns the status and the error code of a call over a service with this `fetch`. */
 const errorOver = async (fetch: () => Promise<Response>) => {
   const console = makeConsole({ ...options, fetch })
-  const response = await console.handle(callRequest("sendStatus", "{}"))
+  const response = await console.handle(callRequest("conversation", "{}"))
   console.close()
   return [response.status, (await response.json()).error.code]
 }

@@ -20,6 +20,7 @@ import { oneAtATime } from "./throttle.mjs"
  */
 export const openDialog = (title, submitLabel, fields, run) => {
   const element = document.createElement("dialog")
+  element.setAttribute("aria-label", title)
   document.body.append(element)
   let error = ""
   const submitOnce = oneAtATime(async (/** @type {HTMLFormElement} */ form) => {
@@ -37,9 +38,13 @@ export const openDialog = (title, submitLabel, fields, run) => {
     event.preventDefault()
     void submitOnce(event.target)
   }
+  const clearError = () => {
+    error = ""
+    draw()
+  }
   const draw = () =>
     render(
-      html`<form @submit=${onSubmit}><h2>${title}</h2>${fields(draw)}
+      html`<form @input=${clearError} @submit=${onSubmit}><h2>${title}</h2>${fields(draw)}
         ${error === "" ? "" : html`<p class="error" role="alert">${error}</p>`}
         <div class="actions"><button type="button" @click=${() => element.close()}>Cancel</button>
           <button class="primary">${submitLabel}</button></div></form>`,

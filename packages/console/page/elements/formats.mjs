@@ -1,8 +1,12 @@
 // Formats of times, words, and names.
 
+// All times are local, in the form of the browser's language: with 12 or with 24 hours.
 const time = new Intl.DateTimeFormat(undefined, { timeStyle: "short" })
-const seconds = new Intl.DateTimeFormat(undefined, { timeStyle: "medium", hourCycle: "h23" })
+const seconds = new Intl.DateTimeFormat(undefined, { timeStyle: "medium" })
 const day = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" })
+
+/** @param {Date} date */
+const isToday = (date) => date.toDateString() === new Date().toDateString()
 
 /**
  * Formats a time of the current day as a time, and any other time as a date.
@@ -11,13 +15,42 @@ const day = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" 
  */
 export const timeOrDate = (at) => {
   const date = new Date(at)
-  return date.toDateString() === new Date().toDateString() ? time.format(date) : day.format(date)
+  return isToday(date) ? time.format(date) : day.format(date)
 }
 
 /** @param {string} at */
 export const timeOfDay = (at) => time.format(new Date(at))
-/** @param {string} at */
-export const timeWithSeconds = (at) => seconds.format(new Date(at))
+
+/**
+ * Formats a time, with its date unless that is the current day.
+ *
+ * @param {string} at
+ */
+export const timeWithDay = (at) => {
+  const date = new Date(at)
+  return isToday(date) ? time.format(date) : `${day.format(date)}, ${time.format(date)}`
+}
+
+/**
+ * Formats a time with seconds, and with its date unless that is the current day.
+ *
+ * @param {string} at
+ */
+export const timeWithSeconds = (at) => {
+  const date = new Date(at)
+  return isToday(date) ? seconds.format(date) : `${day.format(date)}, ${seconds.format(date)}`
+}
+
+/**
+ * Formats a duration in hours and minutes, rounded up.
+ *
+ * @param {number} millis
+ */
+export const durationOf = (millis) => {
+  const minutes = Math.ceil(millis / 60_000)
+  const hours = Math.floor(minutes / 60)
+  return hours === 0 ? `${minutes} min` : `${hours} h ${minutes % 60} min`
+}
 
 /**
  * Replaces underscores, as in `provider_unavailable`, with spaces.

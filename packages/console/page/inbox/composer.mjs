@@ -1,61 +1,59 @@
 // The composer of the open conversation.
 import { html } from "lit-html"
-import { showingErrors } from "../actions.mjs"
+import { errorMessageOf, showError } from "../actions.mjs"
 import { segments } from "../elements/components.mjs"
 import { nameOf } from "../elements/formats.mjs"
 import { callOperation, context } from "../server.mjs"
 import { state, updateState } from "../store.mjs"
-import { scrollToEnd } from "./messages.mjs"
 import { isOpen } from "./openConversation.mjs"
-import { settlePendingSends } from "./pendingSends.mjs"
-import { openTemplateDialog } from "./templateDialog.mjs"
+import { replyWindowOf } from "./replyWindow.mjs"
+import { openTemplates, sendMessage } from "./sending.mjs"
 
-/** @import { Conversation, SendMessage } from "@messaging-crm/client" */
+/** @import { Conversation } from "@messaging-crm/client" */
 
 const textField = () => /** @type {HTMLTextAreaElement | null} */ (document.querySelector(".composer textarea"))
 
-const settleShowingErrors = showingErrors(settlePendingSends)
-
 /**
- * Sends a message in a conversation, and shows its send until the message exists.
+ * Submits a text as the organization, or as the customer.
  *
  * @param {Conversation} conversation
- * @param {SendMessage} message
  * @param {string} text
  */
-const sendMessage = async ({ id }, message, text) => {
-  updateState({ error: null })
-  const accepted = await callOperation("send", { id, message })
-  if (!state.pending.some((pending) => pending.id === accepted.id)) {
-    updateState({ pending: [...state.pending, { ...accepted, text }] })
-  }
-  if (isOpen(id)) scrollToEnd()
-  // The send can settle before it is in the list. A failed read must not look like a failed send, which is repeated.
-  await settleShowingErrors(id)
+const submitText = async (conversation, text) => {
+  const { channel, contact } = conversation
+  if (!state.writeAsCustomer) return sendMessage(conversation, { type: "text", text }, text)
+  if (contact.external_id === null) throw new Error("The contact’s data was erased, so it cannot write a message.")
+  await callOperation("writeAsCustomer", {
+    channel_id: channel.id,
+    from: contact.external_id,
+    name: contact.display_name,
+    text
+  })
 }
 
-/** Sends the text of the composer in a conversation. If that fails while it is open, the text returns to the composer. */
-const submitMessage = showingErrors(async (/** @type {Conversation} */ conversation) => {
+/**
+ * Submits the text of the composer. If that fails while its conversation is open, the text returns to the composer, which
+ * shows the error.
+ *
+ * @param {Conversation} conversation
+ */
+const submitMessage = async (conversation) => {
   const field = textField()
   if (field === null || field.value.trim() === "") return
   const text = field.value.trim()
-  const { channel, contact, id } = conversation
   field.value = ""
+  updateState({ composerError: null })
   try {
-    if (state.writeAsCustomer) {
-      if (contact.external_id === null) throw new Error("The contact was erased, so it cannot write a message.")
-      await callOperation("writeAsCustomer", {
-        channel_id: channel.id,
-        from: contact.external_id,
-        name: contact.display_name,
-        text
-      })
-    } else await sendMessage(conversation, { type: "text", text }, text)
+    await submitText(conversation, text)
   } catch (error) {
-    if (isOpen(id) && field.value === "") field.value = text
-    throw error
+    const message = errorMessageOf(error)
+    if (!isOpen(conversation.id)) {
+      return showError(`The message to ${nameOf(conversation.contact)} was not sent. ${message}`)
+    }
+    if (field.value === "") field.value = text
+    updateState({ composerError: message })
   }
-})
+}
 
 /** @param {KeyboardEvent & { target: HTMLTextAreaElement }} event */
 const onComposerKey = (event) => {
@@ -66,18 +64,43 @@ const onComposerKey = (event) => {
   if (event.key === "Escape") event.target.blur()
 }
 
+/** Puts the cursor onto the button for templates if no text can be sent: a hidden field cannot have the focus. */
+const focusButtonIfHidden = () => {
+  const field = textField()
+  field?.focus()
+  if (document.activeElement === field) return
+  const button = /** @type {HTMLElement | null} */ (document.querySelector(".composer .actions button"))
+  button?.focus()
+}
+
 /**
  * Puts the cursor into the composer, as the organization or as the customer.
  *
  * @param {boolean} writeAsCustomer
  */
 export const focusComposer = (writeAsCustomer) => {
-  updateState({ writeAsCustomer: writeAsCustomer && context.canWriteAsCustomer })
+  updateState({ writeAsCustomer: writeAsCustomer && context.canWriteAsCustomer, composerError: null })
   textField()?.focus()
+  requestAnimationFrame(focusButtonIfHidden)
+}
+
+/**
+ * Puts a text into the composer, to be changed and sent.
+ *
+ * @param {string} text
+ */
+export const editText = (text) => {
+  const field = textField()
+  if (field !== null) field.value = text
+  focusComposer(false)
 }
 
 /** @type {ReadonlyArray<readonly [label: string, isCustomer: boolean, title: string]>} */
 const senders = [["Reply", false, "Key: r"], ["As the customer", true, "Key: c"]]
+
+const clearComposerError = () => {
+  if (state.composerError !== null) updateState({ composerError: null })
+}
 
 /**
  * Draws the composer of a conversation.
@@ -89,25 +112,34 @@ export const composer = (conversation) => {
     event.preventDefault()
     void submitMessage(conversation)
   }
-  return html`<form class="composer ${state.writeAsCustomer ? "customer" : ""}" @submit=${onSubmit}>
-  ${context.canWriteAsCustomer ? segments("Write as", senders, state.writeAsCustomer, focusComposer) : ""}
-  <textarea rows="2" aria-label="Message" placeholder=${
-    state.writeAsCustomer
-      ? `Write as ${nameOf(conversation.contact)}…` :
-      "Write a reply…"
+  const { writeAsCustomer } = state
+  const replyWindow = replyWindowOf(conversation)
+  const canWrite = writeAsCustomer || replyWindow.state === "open" || replyWindow.state === "closing"
+  const canSendTemplate = !writeAsCustomer && replyWindow.state !== "erased"
+    && conversation.channel.type === "phone_messaging"
+  return html`<form class="composer ${
+    writeAsCustomer ? "customer" : ""
+  }" @submit=${onSubmit} @input=${clearComposerError}>
+  ${context.canWriteAsCustomer ? segments("Write as", senders, writeAsCustomer, focusComposer) : ""}
+  ${writeAsCustomer ? "" : html`<p class="window ${replyWindow.state}" id="reply-window">${replyWindow.text}</p>`}
+  <textarea rows="2" aria-label="Message" aria-describedby="reply-window" ?hidden=${!canWrite} placeholder=${
+    writeAsCustomer ? `Write as ${nameOf(conversation.contact)}…` : "Write a reply…"
   } @keydown=${onComposerKey}></textarea>
+  ${state.composerError === null ? "" : html`<p class="error" role="alert">${state.composerError}</p>`}
   <div class="actions">
     ${
-    state.writeAsCustomer || conversation.channel.type !== "phone_messaging" ?
-      "" :
-      html`<button type="button" @click=${() =>
-        openTemplateDialog({
-          conversation,
-          onSend: (template, text) => sendMessage(conversation, { type: "template", template }, text)
-        })}>Template</button>`
+    canSendTemplate
+      ? html`<button type="button" class=${canWrite ? "" : "primary"} @click=${() => openTemplates(conversation)}>${
+        canWrite ? "Template" : "Choose a template"
+      }</button>`
+      : ""
   }
-    <span class="hint faint">Enter to send, Shift+Enter for a new line</span>
-    <button class="primary">Send</button>
+    ${
+    canWrite
+      ? html`<span class="hint faint">Enter to send, Shift+Enter for a new line</span>
+        <button class="primary">Send</button>`
+      : ""
+  }
   </div>
 </form>`
 }

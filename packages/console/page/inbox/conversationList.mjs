@@ -6,8 +6,9 @@ import { segments } from "../elements/components.mjs"
 import { channelName, nameOf, timeOrDate } from "../elements/formats.mjs"
 import { state, updateState } from "../store.mjs"
 import { loadConversations, loadMoreConversations } from "./conversations.mjs"
-import { scrollToEnd } from "./messages.mjs"
 import { isOpen, openThread } from "./openConversation.mjs"
+import { scrollToEnd } from "./scroll.mjs"
+import { latestStatus } from "./unsent.mjs"
 
 /**
  * @import { Conversation } from "@messaging-crm/client"
@@ -71,13 +72,25 @@ const onListScroll = () => {
 }
 
 /**
+ * Returns the beginning of the latest message, or else why there is none.
+ *
+ * @param {Conversation} conversation
+ */
+const previewOf = ({ id, last_activity_preview }) => {
+  if (last_activity_preview !== null) return last_activity_preview
+  const status = latestStatus(id)
+  if (status === null) return "No messages yet"
+  return status === "failed" ? "Not sent" : status === "unknown" ? "Outcome unknown" : "Sending…"
+}
+
+/**
  * Draws a row. The content security policy forbids the attribute `style`, but not the property.
  *
  * @param {Conversation} conversation
  * @param {number} index
  */
 const conversationRow = (conversation, index) => {
-  const { channel, contact, id, last_activity_at, last_activity_preview, status } = conversation
+  const { channel, contact, id, last_activity_at, status } = conversation
   const isSelected = id === state.conversation?.id
   const isUnread = state.unread.has(id)
   return html`<li role="option" id="c-${id}" aria-selected=${isSelected} aria-posinset=${index + 1}
@@ -86,7 +99,7 @@ const conversationRow = (conversation, index) => {
     @click=${() => selectConversation(conversation)}>
     ${avatar(nameOf(contact))}
     <span class="who">${nameOf(contact)}</span><time>${timeOrDate(last_activity_at)}</time>
-    <span class="preview">${last_activity_preview ?? "No messages yet"}</span>
+    <span class="preview">${previewOf(conversation)}</span>
     ${
     isUnread ?
       html`<span class="dot" title="New message"></span>` :

@@ -1,6 +1,9 @@
 // The state of the inbox before anything is read.
 
-/** @import { Contact, Conversation, Message, Send } from "@messaging-crm/client" */
+/**
+ * @import { Contact, Conversation, Message, Send, SendMessage } from "@messaging-crm/client"
+ * @typedef {{ readonly message: SendMessage | null, readonly text: string }} SentContent
+ */
 
 export const initialInbox = {
   /** @type {"all" | "closed" | "open"} */
@@ -38,11 +41,23 @@ export const initialInbox = {
   /** @type {string | null} */
   olderCursor: null,
   /**
-   * The accepted sends that are not messages yet.
+   * The sends of the open conversation that are not messages.
    *
-   * @type {Array<Send & { text: string }>}
+   * @type {ReadonlyArray<Send>}
    */
-  pending: [],
+  unsent: [],
+  /**
+   * The contents of the sends by this page. Of a send that was repeated, there is only the text.
+   *
+   * @type {ReadonlyMap<string, SentContent>}
+   */
+  sentContents: new Map(),
+  /**
+   * Why the message in the composer was not accepted, until it changes.
+   *
+   * @type {string | null}
+   */
+  composerError: null,
   /** @type {boolean} */
   writeAsCustomer: false
 }

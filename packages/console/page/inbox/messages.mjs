@@ -1,89 +1,65 @@
-// Draws the messages of the open conversation.
+// Draws the messages of the open conversation, and the sends that are not messages.
 import { html } from "lit-html"
-import { timeOfDay, withSpaces } from "../elements/formats.mjs"
+import { timeOfDay } from "../elements/formats.mjs"
 import { state } from "../store.mjs"
-import { isPicture } from "./lists.mjs"
+import { messageContent } from "./messageContent.mjs"
+import { statusIcon } from "./statusIcon.mjs"
+import { unsentBubble } from "./unsentBubble.mjs"
 
-/** @import { Media, Message, Send } from "@messaging-crm/client" */
-
-const messagesElement = () => document.querySelector(".messages")
-
-/** Scrolls to the end after the changes are drawn. */
-export const scrollToEnd = () =>
-  requestAnimationFrame(() => requestAnimationFrame(() => messagesElement()?.scrollTo(0, 1e9)))
-
-let drawnMessages = state.messages
+/** @import { Conversation, Message, Send } from "@messaging-crm/client" */
 
 /**
- * Draws the page. If its messages have changed, the end stays visible, or else the same messages do when older ones were
- * inserted before them.
+ * Returns why a message failed after the network had accepted it.
  *
- * @param {() => void} draw
+ * @param {Message} message
  */
-export const drawAndScroll = (draw) => {
-  const [before, after] = [drawnMessages, state.messages]
-  const element = messagesElement()
-  drawnMessages = after
-  if (element === null || before === after) return draw()
-  const fromEnd = element.scrollHeight - element.scrollTop
-  const wasAtEnd = fromEnd - element.clientHeight < 80
-  draw()
-  const hasOlder = after.findIndex(({ id }) => id === before[0]?.id) > 0
-  if (wasAtEnd || hasOlder) element.scrollTo(0, element.scrollHeight - (wasAtEnd ? 0 : fromEnd))
-}
-
-/** @type {Readonly<Record<string, string>>} */
-const statusIcons = { queued: "◷", sending: "◷", unknown: "?", sent: "✓", delivered: "✓✓", read: "✓✓", failed: "!" }
-
-/** @param {Message["status"] | Send["status"]} status */
-const statusIcon = (status) =>
-  html`<span class="checks ${status}" role="img" aria-label=${status} title=${status}>${statusIcons[status]}</span>`
-
-/** @param {Media} media */
-const mediaView = ({ filename, kind, url }) => {
-  const name = filename ?? kind
-  if (url === null) return html`<p class="file">${name}: not stored</p>`
-  if (isPicture({ kind })) return html`<img src=${url} alt=${name} loading="lazy">`
-  return html`<a class="file" href=${url} target="_blank" rel="noreferrer">${name}</a>`
+const failureText = ({ details }) => {
+  const { code = null, description = null, title = null } = details?.failure ?? {}
+  const texts = [title, description === title ? null : description, code === null ? null : `(code ${code})`]
+  const reason = texts.filter((text) => text !== null).join(" ")
+  return `The network accepted the message, and then reported that it failed${reason === "" ? "." : `: ${reason}`}`
 }
 
 /** @param {Message} message */
 const messageBubble = (message) => {
-  const { created_at, deleted_at, direction, edited_at, sender, status, text, type } = message
-  return html`<li class="bubble ${direction}">
-    ${message.media === null ? "" : mediaView(message.media)}
-    ${
-    deleted_at !== null
-      ? html`<p class="faint">Deleted</p>`
-      : text === null
-      ? (message.media === null ? html`<p class="faint">${withSpaces(type)}</p>` : "")
-      : html`<p>${text}</p>`
-  }
+  const { created_at, direction, edited_at, sender, status } = message
+  const isFailed = direction === "outbound" && status === "failed"
+  return html`<li class="bubble ${direction} ${isFailed ? "failed" : ""}">
+    ${messageContent(message)}
+    ${isFailed ? html`<div class="failure"><p><strong>Not delivered.</strong> ${failureText(message)}</p></div>` : ""}
     <footer>${direction === "outbound" && sender.name ? html`<span>${sender.name}</span>` : ""}
       ${edited_at === null ? "" : html`<span>edited</span>`}
-      <time>${timeOfDay(created_at)}</time>${direction === "outbound" ? statusIcon(status) : ""}</footer>
+      <time datetime=${created_at}>${timeOfDay(created_at)}</time>${
+    direction === "outbound" ? statusIcon(status) : ""
+  }</footer>
   </li>`
 }
-
-/**
- * Draws a send that is not a message yet.
- *
- * @param {Send & { readonly text: string }} send
- */
-export const pendingBubble = ({ failure_reason, status, text }) =>
-  html`<li class="bubble outbound pending ${status}">
-  <p>${text}</p><footer><span>${failure_reason === null ? status : `Failed: ${withSpaces(failure_reason)}`}</span>${
-    statusIcon(status)
-  }</footer>
-</li>`
 
 /** @param {string} at */
 const dayOf = (at) => new Date(at).toLocaleDateString(undefined, { weekday: "long", day: "numeric", month: "long" })
 
-/** Draws the messages of the open conversation, with a line before each day. */
-export const messageBubbles = () =>
-  state.messages.map((message, index) => {
-    const day = dayOf(message.created_at)
-    const isNewDay = index === 0 || day !== dayOf(state.messages[index - 1]?.created_at ?? "")
-    return html`${isNewDay ? html`<li class="day">${day}</li>` : ""}${messageBubble(message)}`
+/**
+ * Returns the unsent sends of the time whose messages are shown.
+ *
+ * @param {ReadonlyArray<Send>} unsent
+ * @param {string | undefined} first The time of the first shown message.
+ */
+const shownUnsent = (unsent, first) =>
+  state.olderCursor === null || first === undefined ? unsent : unsent.filter(({ created_at }) => created_at >= first)
+
+/**
+ * Draws the messages and the unsent sends of the open conversation, with a line before each day.
+ *
+ * @param {Conversation} conversation
+ */
+export const threadItems = (conversation) => {
+  /** @type {ReadonlyArray<Message | Send>} */
+  const items = [...state.messages, ...shownUnsent(state.unsent, state.messages[0]?.created_at)]
+  return items.toSorted((a, b) => a.created_at.localeCompare(b.created_at)).map((item, index, sorted) => {
+    const day = dayOf(item.created_at)
+    const isNewDay = index === 0 || day !== dayOf(sorted[index - 1]?.created_at ?? "")
+    return html`${isNewDay ? html`<li class="day">${day}</li>` : ""}${
+      "direction" in item ? messageBubble(item) : unsentBubble(conversation, item)
+    }`
   })
+}

@@ -1,10 +1,10 @@
 // Reads and changes the open conversation and its contact.
 import { refreshing, showingErrors } from "../actions.mjs"
 import { callOperation } from "../server.mjs"
-import { state, updateState } from "../store.mjs"
+import { isVisible, state, updateState } from "../store.mjs"
 import { withNewest } from "./lists.mjs"
-import { settlePendingSends } from "./pendingSends.mjs"
 import { follows } from "./statuses.mjs"
+import { hasUnsettled, readUnsent } from "./unsent.mjs"
 
 /** @import { Conversation, Message, UpdateContact } from "@messaging-crm/client" */
 
@@ -26,29 +26,45 @@ export const updateIfOpen = (id, change) => {
   if (isOpen(id)) updateState(change)
 }
 
+const noThread = { messages: [], olderCursor: null, unsent: [], composerError: null, contact: null }
+
 /**
- * Shows a conversation, and reads its newest messages and its contact.
+ * Shows a conversation, and reads its newest messages, its contact, and its unsent sends.
  *
  * @param {Conversation} conversation
  */
 export const openThread = async (conversation) => {
-  const isOther = conversation.id !== state.conversation?.id
-  updateState({ conversation, ...isOther ? { messages: [], olderCursor: null, contact: null } : {} })
-  const [{ data, next_cursor }, contact] = await Promise.all([
-    callOperation("messages", { id: conversation.id }),
-    callOperation("contact", { id: conversation.contact.id })
+  const { contact: { id: contact_id }, id } = conversation
+  updateState({ conversation, ...id === state.conversation?.id ? {} : noThread })
+  const [{ data, next_cursor }, contact, unsent] = await Promise.all([
+    callOperation("messages", { id }),
+    callOperation("contact", { id: contact_id }),
+    readUnsent(id)
   ])
-  updateIfOpen(conversation.id, { messages: data.toReversed(), olderCursor: next_cursor, contact })
+  updateIfOpen(id, { messages: data.toReversed(), olderCursor: next_cursor, contact, unsent })
 }
 
-/** Reads the newest messages of the open conversation. */
+/** Reads the newest messages of the open conversation, and its unsent sends if one of them can change. */
 export const refreshThread = async () => {
   const id = state.conversation?.id
   if (id === undefined) return
-  const [{ data, next_cursor }] = await Promise.all([callOperation("messages", { id }), settlePendingSends(id)])
+  const [{ data, next_cursor }, unsent] = await Promise.all([
+    callOperation("messages", { id }),
+    hasUnsettled() ? readUnsent(id) : undefined
+  ])
   const { hasGap, messages } = withNewest(state.messages, data.toReversed())
-  updateIfOpen(id, { messages, ...hasGap ? { olderCursor: next_cursor } : {} })
+  // A message replaces its send in one change.
+  updateIfOpen(id, {
+    messages,
+    ...hasGap ? { olderCursor: next_cursor } : {},
+    ...unsent === undefined ? {} : { unsent }
+  })
 }
+
+/** Reads the unsent sends again, because no event reports that one has become `unknown`. */
+export const refreshUnsent = refreshing(async () => {
+  if (isVisible("inbox") && hasUnsettled()) await refreshThread()
+})
 
 /** Reads the contact of the open conversation. */
 export const refreshContact = refreshing(async () => {

@@ -99,10 +99,3 @@ export const openTemplateDialog = showingErrors(async (/** @type {TemplateDialog
       )
   )
 })
-
-/** Opens a dialog that starts a conversation with a template. */
-export const openConversationDialog = () =>
-  openTemplateDialog({
-    onSend: (template, _, valueOf) =>
-      callOperation("start", { channel_id: valueOf("channel_id"), phone: valueOf("phone"), template })
-  })

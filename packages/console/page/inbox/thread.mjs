@@ -6,8 +6,9 @@ import { context } from "../server.mjs"
 import { state } from "../store.mjs"
 import { composer } from "./composer.mjs"
 import { contactPanel } from "./contact.mjs"
-import { messageBubbles, pendingBubble } from "./messages.mjs"
+import { threadItems } from "./messages.mjs"
 import { changeConversation, loadOlderMessages } from "./openConversation.mjs"
+import { noteScroll } from "./scroll.mjs"
 
 /** @import { Conversation } from "@messaging-crm/client" */
 
@@ -35,6 +36,7 @@ const conversationHeader = ({ assigned_user_id, channel, contact, id, status }) 
 
 /** @param {Event & { target: Element }} event */
 const onMessagesScroll = ({ target }) => {
+  noteScroll()
   if (target.scrollTop <= 200) void loadOlderMessages()
 }
 
@@ -47,11 +49,8 @@ export const threadView = () => {
       context.canWriteAsCustomer ? html`, <kbd>c</kbd>: write as the customer` : ""
     }</p></section>`
   }
-  const pending = state.pending.filter(({ conversation_id }) => conversation_id === conversation.id)
   return html`<section class="thread" aria-label="Conversation">${conversationHeader(conversation)}
-    <ol class="messages" aria-live="polite" tabindex="0" @scroll=${onMessagesScroll}>${messageBubbles()}${
-    pending.map(pendingBubble)
-  }</ol>
+    <ol class="messages" aria-live="polite" tabindex="0" @scroll=${onMessagesScroll}>${threadItems(conversation)}</ol>
     ${composer(conversation)}
   </section>${contact === null ? html`<aside class="details"></aside>` : contactPanel(contact)}`
 }

@@ -10,7 +10,7 @@ interface Call {
 }
 
 const calls: Array<Call> = []
-const field = { value: "" }
+const field = { value: "", focus: () => {} }
 const scrolledMessages = vi.fn()
 
 const fetch = async (path: string, { body }: { readonly body: string }) => {
@@ -28,6 +28,7 @@ installBrowser({
   document: {
     body: { dataset: { writeAsCustomer: "true" } },
     hidden: false,
+    activeElement: field,
     querySelectorAll: () => [field],
     querySelector: (selector: string) =>
       selector === ".composer textarea" ? field : selector === ".messages" ? { scrollTo: scrolledMessages } : null
@@ -49,10 +50,19 @@ const opened = (name: string, notes = "old") => ({
     channel: { id: "phone", type: "phone_messaging" },
     contact: { id: `contact ${name}`, display_name: name, external_id: `+49 ${name}` },
     status: "open",
-    assigned_user_id: null
+    assigned_user_id: null,
+    reply_window_expires_at: "2999-01-01T00:00:00.000Z"
   },
   contact: { id: `contact ${name}`, lifecycle_stage: null, tags: [{ id: "t1", name: "VIP", color: "red" }], notes },
-  messages: [{ id: `message of ${name}`, created_at: "2026-01-01T00:00:00.000Z", media: null, text: "Hello" }],
+  messages: [
+    {
+      id: `message of ${name}`,
+      created_at: "2026-01-01T00:00:00.000Z",
+      direction: "inbound",
+      media: null,
+      text: "Hello"
+    }
+  ],
   olderCursor: `before message of ${name}`
 })
 
@@ -132,7 +142,7 @@ const actions: ReadonlyArray<readonly [what: string, names: string, act: () => u
     () => dispatch("scroll", `class="messages"`, { target: { scrollTop: 0 } }),
     page
   ],
-  ["opening a conversation", "messages,contact", () => selectConversation(anna.conversation as never), page]
+  ["opening a conversation", "messages,contact,sends", () => selectConversation(anna.conversation as never), page]
 ]
 
 for (const [what, names, act, response] of actions) {
@@ -196,7 +206,7 @@ it("the error of a late response is shown, and the open conversation stays", asy
   assert.deepStrictEqual(state.conversation?.id, ben.conversation.id)
 })
 
-it("a message goes to the conversation in which it was submitted, and is pending there", async () => {
+it("a message goes to the conversation in which it was submitted, and its send is shown only there", async () => {
   field.value = " Hello Anna "
   submitReply()
   assert.deepStrictEqual(requested(), [
@@ -205,20 +215,24 @@ it("a message goes to the conversation in which it was submitted, and is pending
   switchToBen()
   field.value = "Hello Ben"
   await respond({ id: "s1", conversation_id: id, status: "queued" })
-  const pending = state.pending.map(({ conversation_id, text }) => [conversation_id, text])
-  assert.deepStrictEqual(pending, [[id, "Hello Anna"]])
+  assert.strictEqual(state.sentContents.get("s1")?.text, "Hello Anna")
+  assert.lengthOf(state.unsent, 0)
   assert.deepStrictEqual([state.conversation?.id, field.value], [ben.conversation.id, "Hello Ben"])
   assert.lengthOf(scrolledMessages.mock.calls, 0)
 })
 
 it("a message that was not sent returns to the composer of its conversation only", async () => {
-  for (const [switchConversation, text] of [[() => {}, "Hello Anna"], [switchToBen, ""]] as const) {
+  const message = "The server is unavailable."
+  const elsewhere = `The message to Anna was not sent. ${message}`
+  const cases = [[() => {}, "Hello Anna", message, null], [switchToBen, "", null, elsewhere]] as const
+  for (const [switchConversation, text, composerError, error] of cases) {
+    resetState({ setup, ...anna })
     field.value = "Hello Anna"
     submitReply()
     assert.strictEqual(field.value, "")
     switchConversation()
-    await respond(new Error("The server is unavailable."))
-    assert.deepStrictEqual([field.value, state.error], [text, "The server is unavailable."])
+    await respond(new Error(message))
+    assert.deepStrictEqual([field.value, state.composerError, state.error], [text, composerError, error])
   }
 })
 
@@ -227,7 +241,50 @@ it("an accepted message does not return to the composer if the read of its send 
   submitReply()
   await respond({ id: "s1", conversation_id: id, status: "queued" })
   await respond(new Error("The server is unavailable."))
-  assert.deepStrictEqual([field.value, state.error, state.pending.length], ["", "The server is unavailable.", 1])
+  assert.deepStrictEqual([field.value, state.error, state.unsent.length], ["", "The server is unavailable.", 1])
+})
+
+const failedSend = {
+  id: "s1",
+  conversation_id: id,
+  message_id: null,
+  status: "failed",
+  created_at: "2026-01-02T00:00:00.000Z"
+} as const
+
+it("a failed send is sent again once, with its message, if the reason allows it", async () => {
+  const message = { type: "text", text: "Hello" } as const
+  const sentContents = new Map([["s1", { message, text: "Hello" }]])
+  updateState({ sentContents, unsent: [{ ...failedSend, failure_reason: "recipient_unreachable" }] })
+  assert.throws(() => dispatch("click", "Send again"))
+  updateState({ unsent: [{ ...failedSend, failure_reason: "rate_limited" }] })
+  dispatch("click", "Send again")
+  dispatch("click", "Send again")
+  assert.deepStrictEqual(requested(), [["send", { id, message }]])
+  await respond({ ...failedSend, id: "s2", status: "queued", failure_reason: null })
+  await respond({ data: [], next_cursor: null })
+  assert.throws(() => dispatch("click", "Send again"))
+})
+
+it("the text of a rejected message returns to the composer to be edited", () => {
+  const message = { type: "text", text: " " } as const
+  updateState({
+    sentContents: new Map([["s1", { message, text: " " }]]),
+    unsent: [{ ...failedSend, failure_reason: "provider_rejected" }]
+  })
+  dispatch("click", ">Edit<")
+  assert.strictEqual(field.value, " ")
+})
+
+it("unsent sends are between the messages in the order of their time, and not before the first of several pages", () => {
+  const texts = () => templatesIn(threadView()).filter(({ strings }) => strings.join("").includes("bubble")).length
+  const unsent = ["2025-12-31T00:00:00.000Z", "2026-01-02T00:00:00.000Z"].map((created_at, index) =>
+    ({ ...failedSend, id: `s${index}`, failure_reason: "rate_limited", created_at }) as const
+  )
+  updateState({ unsent })
+  assert.strictEqual(texts(), 2)
+  updateState({ olderCursor: null })
+  assert.strictEqual(texts(), 3)
 })
 
 it("Enter submits the reply, and Shift+Enter does not", () => {
@@ -263,7 +320,7 @@ it("a reply that was not submitted is removed by a switch, but not by opening it
 })
 
 it("the templates are not shown over another conversation", async () => {
-  const openTemplates = () => dispatch("click", ">Template<")
+  const openTemplates = () => dispatch("click", `type="button" class=`)
   openTemplates()
   switchToBen()
   await respond({ data: [] })

@@ -76,6 +76,19 @@ it("a received message marks its conversation as unread, unless that is open", a
   assert.deepStrictEqual(Array.from(state.unread), ["c2"])
 })
 
+it("a failed send is shown in the open conversation only, and keeps the time of its creation", async () => {
+  const failed = (conversation_id: string, send_id: string) =>
+    receive("event", event("send.failed", { conversation_id, send_id, failure_reason: "rate_limited" }))
+  Object.assign(state, { conversation: openConversation })
+  await receive("send", { id: "s1", conversation_id: "c1", status: "queued", created_at: "2025-12-31T00:00:00.000Z" })
+  await failed("c1", "s1")
+  await failed("c2", "s2")
+  const shown = state.unsent.map(({ created_at, failure_reason, id }) => [id, failure_reason, created_at])
+  assert.deepStrictEqual(shown, [["s1", "rate_limited", "2025-12-31T00:00:00.000Z"]])
+  await receive("send", { id: "s3", conversation_id: "c1", status: "sent" })
+  assert.lengthOf(state.unsent, 1)
+})
+
 it("a status is applied without a read, and an edit or a deletion is read", async () => {
   Object.assign(state, { conversation: openConversation, messages: [{ id: "m1", status: "sent" }] })
   const updated = (status: string) =>

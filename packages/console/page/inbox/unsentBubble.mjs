@@ -1,0 +1,58 @@
+// Draws a send that is not a message: its progress, or why it failed and what the agent can do.
+import { html } from "lit-html"
+import { timeOfDay } from "../elements/formats.mjs"
+import { state } from "../store.mjs"
+import { editText } from "./composer.mjs"
+import { failureOf } from "./failures.mjs"
+import { openTemplates, resend } from "./sending.mjs"
+import { statusIcon } from "./statusIcon.mjs"
+import { textOfSend } from "./unsent.mjs"
+
+/**
+ * @import { Conversation, Send } from "@messaging-crm/client"
+ * @import { Failure } from "./failures.mjs"
+ */
+
+/**
+ * Draws the button for the action that a failure suggests, if the page can do it.
+ *
+ * @param {Conversation} conversation
+ * @param {Send} send
+ * @param {Failure} failure
+ */
+const actionButton = (conversation, { id }, { action }) => {
+  const message = state.sentContents.get(id)?.message ?? null
+  if (action === "resend" && message !== null) {
+    return html`<button @click=${() => resend(conversation, id)}>Send again</button>`
+  }
+  if (action === "edit" && message?.type === "text") {
+    return html`<button @click=${() => editText(message.text)}>Edit</button>`
+  }
+  const hasTemplates = conversation.channel.type === "phone_messaging"
+  return hasTemplates && (action === "template" || (action === "edit" && message?.type === "template"))
+    ? html`<button @click=${() => openTemplates(conversation)}>Choose a template</button>`
+    : ""
+}
+
+/**
+ * Draws a send that is not a message.
+ *
+ * @param {Conversation} conversation
+ * @param {Send} send
+ */
+export const unsentBubble = (conversation, send) => {
+  const { created_at, id, status } = send
+  const text = textOfSend(id)
+  const failure = failureOf(send)
+  return html`<li class="bubble outbound unsent ${status}">
+  ${text === null ? html`<p class="faint">Text not available: it was sent elsewhere.</p>` : html`<p>${text}</p>`}
+  ${
+    failure === null
+      ? ""
+      : html`<div class="failure"><p><strong>${status === "failed" ? "Not sent" : "Outcome unknown"}.</strong>
+        ${failure.reason} ${failure.advice}</p>${actionButton(conversation, send, failure)}</div>`
+  }
+  <footer><span>${status === "failed" || status === "unknown" ? "" : status}</span>
+    <time datetime=${created_at}>${timeOfDay(created_at)}</time>${statusIcon(status)}</footer>
+</li>`
+}
