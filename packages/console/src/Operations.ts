@@ -1,5 +1,12 @@
 /** The operations that the page can request. Each calls the public REST API through the client, with the server's key. */
-import type { MessagingCrm, NewWebhook, SendMessage, StartConversation, UpdateContact } from "@messaging-crm/client"
+import type {
+  MessagingCrm,
+  NewWebhook,
+  SendMessage,
+  StartConversation,
+  UpdateContact,
+  WebhookChange
+} from "@messaging-crm/client"
 
 /** A message that the console writes in a customer's name. */
 export interface CustomerMessage {
@@ -52,6 +59,9 @@ export const inbox = {
 export const development = {
   webhooks: (crm) => crm.webhooks.list().page(),
   createWebhook: (crm, input: NewWebhook) => crm.webhooks.create(input),
+  updateWebhook: (crm, { change, id }: ById & { readonly change: WebhookChange }) => crm.webhooks.update(id, change),
+  rotateSecret: (crm, { id }: ById) => crm.webhooks.rotateSecret(id),
+  disableWebhook: (crm, { id }: ById) => crm.webhooks.disable(id),
   deliveries: (crm, { id }: ById) => crm.webhooks.deliveries(id).page(),
   retry: (crm, { id, webhook_id }: { readonly id: string; readonly webhook_id: string }) =>
     crm.webhooks.retry(webhook_id, id),

@@ -9,7 +9,7 @@ const threadOf = (page: Page) => page.getByRole("region", { name: "Conversation"
 const startConversation = async (page: Page, phone: string) => {
   await page.getByRole("button", { name: "New", exact: true }).click()
   await page.getByLabel("Phone number").fill(phone)
-  await page.getByLabel("Template").selectOption({ label: "spring_sale (en)" })
+  await page.getByRole("combobox", { name: "Template" }).selectOption({ label: "spring_sale (en)" })
   await page.getByLabel("Body {{1}}").fill("20%")
   await page.getByLabel("Body {{2}}").fill("Sunday")
   await page.getByRole("dialog").getByRole("button", { name: "Send" }).click()
@@ -103,5 +103,41 @@ it.layer(Opened.layer, { timeout: "1 minute" })("an agent in the console", (it) 
       await page.getByRole("option", { name: /Mateo/ }).click()
       await alert.waitFor({ state: "detached" })
       await page.unroute("**/call/assign")
+    }))
+
+  it.effect("fills a template whose header is a picture, and corrects a rejected value", () =>
+    using(async ({ page }) => {
+      await page.getByRole("option", { name: /Priya/ }).click()
+      await page.getByRole("button", { name: "Choose a template" }).click()
+      const dialog = page.getByRole("dialog", { name: "Send a template" })
+      await page.getByRole("combobox", { name: "Template" }).selectOption({ label: "receipt (en)" })
+      const link = page.getByLabel("Link to the image of the header")
+      // Valid for the browser, but not for the API.
+      await link.fill("https://shop.example\\receipt.png")
+      await page.getByLabel("Body {{1}}").fill("20 €")
+      await page.getByLabel("Body {{2}}").fill("Monday")
+      await dialog.getByRole("button", { name: "Send" }).click()
+      await dialog.getByRole("alert").waitFor()
+      await link.fill("https://shop.example/receipt.png")
+      await dialog.getByRole("alert").waitFor({ state: "detached" })
+      await dialog.getByRole("button", { name: "Send" }).click()
+      await threadOf(page).locator(".outbound", { hasText: "You paid 20 € on Monday." }).waitFor()
+
+      await page.route("**/call/templates", async (route) => {
+        const response = await route.fetch()
+        const { data } = await response.json()
+        const components = [{ type: "HEADER", format: "GIF", text: null, buttons: null }]
+        await route.fulfill({ json: { data: [{ ...data[0], id: "gif", name: "moving", components }, ...data] } })
+      })
+      await page.getByRole("button", { name: "Choose a template" }).click()
+      const unsupported = dialog.getByRole("option", { name: "moving (en) – not supported: gif header" })
+      await unsupported.waitFor({ state: "attached" })
+      assert.isTrue(await unsupported.isDisabled())
+      assert.strictEqual(
+        await page.getByRole("combobox", { name: "Template" }).locator("option:checked").innerText(),
+        "order_ready (en)"
+      )
+      await page.keyboard.press("Escape")
+      await page.unroute("**/call/templates")
     }))
 })

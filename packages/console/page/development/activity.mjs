@@ -1,6 +1,6 @@
 // Draws the activity of the service: requests, sends, events, and their number per minute.
 import { html, svg } from "lit-html"
-import { expander, section, table } from "../elements/components.mjs"
+import { expander, section, table, timeElement } from "../elements/components.mjs"
 import { timeWithSeconds, withSpaces } from "../elements/formats.mjs"
 import { state } from "../store.mjs"
 import { withoutResource } from "./withoutResource.mjs"
@@ -49,14 +49,14 @@ const statusKind = (status) => status >= 500 ? "bad" : status >= 400 ? "warn" : 
 export const requestsView = () =>
   section(
     "Requests",
-    "API requests as they arrive, without those of this console.",
+    "API requests as they arrive, including the writes of this console. Its reads are not shown.",
     table(
       "Requests",
       ["Time", "Method", "Path", "Status", "Code", "Duration"],
       state.requests.toReversed().map(({ at, code, duration_ms, method, path, status }) =>
         html`<tr>
         <td class="number">${
-          timeWithSeconds(at)
+          timeElement(at)
         }</td><td><code>${method}</code></td><td class="path"><code>${path}</code></td>
         <td><span class="status ${statusKind(status)}">${status}</span></td><td><code>${code ?? ""}</code></td>
         <td class="number">${duration_ms} ms</td></tr>`
@@ -90,9 +90,7 @@ export const sendsView = () =>
       ["Created", "Recipient", "Text", "Status", "Reason"],
       Array.from(state.sends.values()).toReversed().map((send) =>
         html`<tr>
-        <td class="number">${send.created_at ? timeWithSeconds(send.created_at) : ""}</td><td>${
-          send.recipient ?? ""
-        }</td>
+        <td class="number">${send.created_at ? timeElement(send.created_at) : ""}</td><td>${send.recipient ?? ""}</td>
         <td class="path">${send.text ?? ""}</td>
         <td><span class="status ${sendKind[send.status ?? ""] ?? ""}">${send.status}</span></td><td>${
           sendReasonOf(send)
@@ -110,7 +108,7 @@ const resourceIdOf = ({ contact_id, conversation_id, message_id, send_id, webhoo
 const eventRow = (event) => {
   const data = /** @type {EventData} */ (event.data)
   const detail = data.status ?? data.failure_reason ?? data.changed_fields?.join(", ") ?? data.reason ?? ""
-  return html`<tr><td class="number">${timeWithSeconds(event.timestamp)}</td>
+  return html`<tr><td class="number">${timeElement(event.timestamp)}</td>
     <td>${expander(event.id, event.type)}</td>
     <td class="path"><code>${resourceIdOf(data)}</code></td>
     <td>${withSpaces(detail)}</td></tr>

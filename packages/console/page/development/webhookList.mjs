@@ -1,11 +1,11 @@
 // Draws the webhooks, and the deliveries of the selected one.
 import { html } from "lit-html"
 import { showingErrors } from "../actions.mjs"
-import { expander, section, table } from "../elements/components.mjs"
-import { timeWithSeconds, withSpaces } from "../elements/formats.mjs"
+import { expander, section, table, timeElement } from "../elements/components.mjs"
+import { withSpaces } from "../elements/formats.mjs"
 import { callOperation } from "../server.mjs"
 import { state, updateState } from "../store.mjs"
-import { openWebhookDialog } from "./webhookDialog.mjs"
+import { openDisableDialog, openEditDialog, openRotateDialog, openWebhookDialog } from "./webhookDialog.mjs"
 import { loadDeliveries, loadWebhooks, selectWebhook } from "./webhooks.mjs"
 import { withoutResource } from "./withoutResource.mjs"
 
@@ -24,14 +24,30 @@ const indentJson = (text) => {
   }
 }
 
-const createWebhook = showingErrors(() =>
+const createWebhook = () =>
   openWebhookDialog(async (webhook) => {
-    const { id, signing_secret } = await callOperation("createWebhook", webhook)
-    updateState({ webhook_id: id })
+    const created = await callOperation("createWebhook", webhook)
+    updateState({ webhook_id: created.id })
     await loadWebhooks()
-    return signing_secret
+    return created
   })
-)
+
+/** @param {Webhook} webhook */
+const editWebhook = (webhook) =>
+  openEditDialog(webhook, async (change) => {
+    await callOperation("updateWebhook", { id: webhook.id, change })
+    await loadWebhooks()
+  })
+
+/** @param {Webhook} webhook */
+const rotateSecret = (webhook) => openRotateDialog(webhook, () => callOperation("rotateSecret", { id: webhook.id }))
+
+/** @param {Webhook} webhook */
+const disableWebhook = (webhook) =>
+  openDisableDialog(webhook, async () => {
+    await callOperation("disableWebhook", { id: webhook.id })
+    await loadWebhooks()
+  })
 
 /** @param {WebhookDelivery} delivery */
 const retryDelivery = ({ id, webhook_id }) =>
@@ -78,12 +94,12 @@ const deliveryRow = (delivery) => {
     response_status,
     status
   } = delivery
-  return html`<tr><td class="number">${timeWithSeconds(created_at)}</td>
+  return html`<tr><td class="number">${timeElement(created_at)}</td>
     <td>${expander(id, event_type)}</td>
     <td><span class="status ${deliveryKind[status]}">${status}</span></td>
     <td>${response_status ?? ""} ${failure_code === null ? "" : withSpaces(failure_code)}</td>
     <td class="number">${attempt_count}${duration_ms === null ? "" : ` · ${duration_ms} ms`}</td>
-    <td class="number">${next_attempt_at === null ? "" : timeWithSeconds(next_attempt_at)}</td>
+    <td class="number">${next_attempt_at === null ? "" : timeElement(next_attempt_at)}</td>
     <td><button @click=${retryDelivery(delivery)} title="Deliver the event now">Retry</button></td></tr>${
     state.expanded_id === id ? deliveryBodies(delivery) : ""
   }`
@@ -106,9 +122,14 @@ const deliveryTable = () =>
   )
 
 const webhookToolbar = () => {
-  const canTest = state.webhooks.some(({ id, status }) => id === state.webhook_id && status === "active")
+  const selected = state.webhooks.find(({ id, status }) => id === state.webhook_id && status === "active")
   return html`<p class="toolbar"><button @click=${createWebhook}>New webhook</button>${
-    canTest ? html`<button @click=${testWebhook} title="Post one signed webhook.test event">Test</button>` : ""
+    selected === undefined ?
+      "" :
+      html`<button @click=${testWebhook} title="Post one signed webhook.test event">Test</button>
+    <button @click=${() => editWebhook(selected)}>Edit</button>
+    <button @click=${() => rotateSecret(selected)}>Rotate secret</button>
+    <button @click=${() => disableWebhook(selected)}>Disable</button>`
   }</p>`
 }
 

@@ -1,6 +1,7 @@
 // Components of several views: tables, sections, and buttons.
 import { html } from "lit-html"
 import { state, updateState } from "../store.mjs"
+import { timeWithSeconds } from "./formats.mjs"
 
 /** @import { TemplateResult } from "lit-html" */
 
@@ -18,6 +19,13 @@ export const table = (label, columns, rows, empty) =>
     : html`<div class="scroll" tabindex="0"><table aria-label=${label}><thead><tr>${
       columns.map((column) => html`<th scope="col">${column}</th>`)
     }</tr></thead><tbody>${rows}</tbody></table></div>`
+
+/**
+ * Draws a time with seconds.
+ *
+ * @param {string} at
+ */
+export const timeElement = (at) => html`<time datetime=${at}>${timeWithSeconds(at)}</time>`
 
 /**
  * Draws a view with its heading.

@@ -11,14 +11,16 @@ import { oneAtATime } from "./throttle.mjs"
  */
 
 /**
- * Opens a dialog, which is removed when it closes. `run` receives a function that returns the value of a field.
+ * Opens a dialog, which is removed when it closes. `run` receives a function that returns the value of a field. An error is
+ * shown until the input changes.
  *
  * @param {string} title
- * @param {string} submitLabel
+ * @param {{ readonly submit: string, readonly cancel?: string | null }} labels A dialog that only shows something has no
+ *   button to cancel.
  * @param {(draw: () => void) => TemplateResult} fields
  * @param {(valueOf: ValueOf) => Promise<unknown>} run
  */
-export const openDialog = (title, submitLabel, fields, run) => {
+export const openDialog = (title, { cancel = "Cancel", submit }, fields, run) => {
   const element = document.createElement("dialog")
   element.setAttribute("aria-label", title)
   document.body.append(element)
@@ -46,8 +48,9 @@ export const openDialog = (title, submitLabel, fields, run) => {
     render(
       html`<form @input=${clearError} @submit=${onSubmit}><h2>${title}</h2>${fields(draw)}
         ${error === "" ? "" : html`<p class="error" role="alert">${error}</p>`}
-        <div class="actions"><button type="button" @click=${() => element.close()}>Cancel</button>
-          <button class="primary">${submitLabel}</button></div></form>`,
+        <div class="actions">${
+        cancel === null ? "" : html`<button type="button" @click=${() => element.close()}>${cancel}</button>`
+      }<button class="primary">${submit}</button></div></form>`,
       element
     )
   element.addEventListener("close", () => element.remove())
@@ -59,8 +62,11 @@ export const openDialog = (title, submitLabel, fields, run) => {
  * Draws a field that selects one of the channels.
  *
  * @param {ReadonlyArray<Channel>} channels
+ * @param {(id: string) => void} choose
  */
-export const channelField = (channels) =>
-  html`<label>Channel<select name="channel_id">${
+export const channelField = (channels, choose = () => {}) =>
+  html`<label>Channel<select name="channel_id" @change=${(
+    /** @type {Event & { target: HTMLSelectElement }} */ { target }
+  ) => choose(target.value)}>${
     channels.map((channel) => html`<option value=${channel.id}>${channel.name} (${channelName[channel.type]})</option>`)
   }</select></label>`

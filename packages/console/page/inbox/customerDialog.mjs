@@ -11,11 +11,16 @@ export const openCustomerDialog = () => {
     <label>Customer’s number or ID<input name="from" required value="+4915112345678" autocomplete="off"></label>
     <label>Name<input name="name" value="Kim Example" autocomplete="off"></label>
     <label>Message<textarea name="text" rows="3" required></textarea></label>`
-  openDialog("Message from a customer", "Send as the customer", fields, (valueOf) =>
-    callOperation("writeAsCustomer", {
-      channel_id: valueOf("channel_id"),
-      from: valueOf("from"),
-      name: valueOf("name") || null,
-      text: valueOf("text")
-    }))
+  openDialog(
+    "Message from a customer",
+    { submit: "Send as the customer" },
+    fields,
+    (valueOf) =>
+      callOperation("writeAsCustomer", {
+        channel_id: valueOf("channel_id"),
+        from: valueOf("from"),
+        name: valueOf("name") || null,
+        text: valueOf("text")
+      })
+  )
 }

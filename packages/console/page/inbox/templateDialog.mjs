@@ -2,17 +2,59 @@
 import { html } from "lit-html"
 import { showingErrors } from "../actions.mjs"
 import { channelField, openDialog } from "../elements/dialog.mjs"
+import { withSpaces } from "../elements/formats.mjs"
 import { callOperation } from "../server.mjs"
 import { state } from "../store.mjs"
 import { isOpen } from "./openConversation.mjs"
-import { choiceOf, partsOf } from "./templates.mjs"
+import { choiceOf, filledText, isAskedFor, partsOf, unsupportedPartOf } from "./templates.mjs"
 
 /**
- * @import { Conversation, Template, TemplateChoice } from "@messaging-crm/client"
+ * @import { Channel, Conversation, Template, TemplateChoice } from "@messaging-crm/client"
  * @import { ValueOf } from "../elements/dialog.mjs"
+ * @import { Part } from "./templates.mjs"
  * @typedef {(template: TemplateChoice, text: string, valueOf: ValueOf) => Promise<unknown>} OnSend
  * @typedef {{ readonly conversation?: Conversation, readonly onSend: OnSend }} TemplateDialog
  */
+
+/**
+ * Draws the fields for the values of a part.
+ *
+ * @param {Part} part
+ * @param {number} index
+ */
+const partFields = ({ file, label, names }, index) => {
+  if (file === undefined) {
+    return names.map((name) =>
+      html`<label>${label} {{${name}}}<input name="${index}.${name}" required maxlength="1024" autocomplete="off"></label>`
+    )
+  }
+  return html`<label>Link to the ${file} of the header<input name="${index}.link" type="url" required maxlength="2048"
+    pattern="https://.+" title="A link that starts with https://" placeholder="https://" autocomplete="off"></label>
+    <p class="hint faint">The network loads the ${file} from this link when the template is sent.</p>
+    ${
+    file === "document"
+      ? html`<label>File name (optional)<input name="${index}.filename" maxlength="200" autocomplete="off"></label>`
+      : ""
+  }`
+}
+
+/** @param {Template} template */
+const optionText = (template) => {
+  const part = unsupportedPartOf(template)
+  const reason = part === undefined ? "" : ` – not supported: ${withSpaces(part.toLowerCase())}`
+  return `${template.name} (${template.language})${reason}`
+}
+
+/**
+ * Removes the values that were entered for another template: the fields can stay in the document.
+ *
+ * @param {HTMLFormElement | null} form
+ */
+const clearValues = (form) => {
+  /** @type {Iterable<HTMLInputElement>} */
+  const fields = form?.querySelectorAll("input[name*='.']") ?? []
+  for (const field of fields) field.value = ""
+}
 
 /**
  * @param {ReadonlyArray<Template>} templates
@@ -21,81 +63,80 @@ import { choiceOf, partsOf } from "./templates.mjs"
  */
 const templateFields = (templates, template, choose) =>
   html`
-  <label>Template<select name="template" @change=${(/** @type {Event & { target: HTMLSelectElement }} */ event) =>
-    choose(event.target.value)}>${
-    templates.map(({ id, language, name }) =>
-      html`<option value=${id} .selected=${id === template.id}>${name} (${language})</option>`
+  <label>Template<select name="template" @change=${(
+    /** @type {Event & { target: HTMLSelectElement }} */ { target }
+  ) => {
+    clearValues(target.form)
+    choose(target.value)
+  }}>${
+    templates.map((other) =>
+      html`<option value=${other.id} .selected=${other.id === template.id}
+        ?disabled=${unsupportedPartOf(other) !== undefined}>${optionText(other)}</option>`
     )
   }</select></label>
   <blockquote>${
     template.components.filter(({ text }) => text !== null).map(({ text }) => html`<p>${text}</p>`)
   }</blockquote>
-  ${
-    partsOf(template).map(({ label, names }, part) =>
-      names.map((name) =>
-        html`<label>${label} {{${name}}}<input name="${part}.${name}" required maxlength="1024" autocomplete="off"></label>`
-      )
-    )
-  }`
+  ${partsOf(template).map((part, index) => isAskedFor(template, part) ? partFields(part, index) : "")}`
 
-/**
- * Returns the text of a template with its values.
- *
- * @param {Template} template
- * @param {ValueOf} valueOf
- */
-const filledText = (template, valueOf) => {
-  const body = template.components.find(({ type }) => type === "BODY")
-  const part = partsOf(template).findIndex(({ type }) => type === "body")
-  return (body?.text ?? template.name).replace(/\{\{\s*(\w+)\s*\}\}/g, (_, name) => valueOf(`${part}.${name}`))
+/** @returns {Promise<ReadonlyArray<Template>>} */
+const readApprovedTemplates = async () => {
+  /** @type {{ readonly data: ReadonlyArray<Template> }} */
+  const { data } = await callOperation("templates")
+  return data.filter(({ status }) => status === "APPROVED")
 }
 
 /**
- * Reads the templates that can be sent on the channels of an account.
+ * Returns the templates of a channel, and the first that can be sent.
  *
- * @param {string | null | undefined} account
+ * @param {ReadonlyArray<Template>} templates
+ * @param {Channel | undefined} channel
  */
-const readApprovedTemplates = async (account) => {
-  /** @type {{ readonly data: ReadonlyArray<Template> }} */
-  const { data } = await callOperation("templates")
-  return data.filter(({ phone_messaging_business_account_id, status }) =>
-    status === "APPROVED" && phone_messaging_business_account_id === account
-  )
+const templatesOf = (templates, channel) => {
+  const account = channel?.phone_messaging_business_account_id
+  const ofChannel = templates.filter((template) => template.phone_messaging_business_account_id === account)
+  const first = ofChannel.find((template) => unsupportedPartOf(template) === undefined)
+  if (first === undefined) throw new Error("The channel has no approved templates that the console can send.")
+  return { ofChannel, first }
 }
 
 /** Opens a dialog for a template and its values. Without a conversation, it also asks for a phone number, to start one. */
 export const openTemplateDialog = showingErrors(async (/** @type {TemplateDialog} */ { conversation, onSend }) => {
   const phones = state.setup.channels.filter(({ type }) => type === "phone_messaging")
-  const channel = phones.find(({ id }) => id === conversation?.channel.id) ?? phones[0]
-  const templates = await readApprovedTemplates(channel?.phone_messaging_business_account_id)
+  const templates = await readApprovedTemplates()
   if (conversation !== undefined && !isOpen(conversation.id)) return
-  const [first] = templates
-  if (first === undefined) throw new Error("The channel has no approved templates.")
-  let template = first
+  let { first: template, ofChannel } = templatesOf(
+    templates,
+    phones.find(({ id }) => id === conversation?.channel.id) ?? phones[0]
+  )
+  /** @param {() => void} draw */
+  const newConversationFields = (draw) => {
+    const chooseChannel = (/** @type {string} */ id) => {
+      ;({ first: template, ofChannel } = templatesOf(templates, phones.find((channel) => channel.id === id)))
+      draw()
+    }
+    return html`${channelField(phones, showingErrors(chooseChannel))}
+      <label>Phone number<input name="phone" type="tel" required placeholder="+49 151 12345678" autocomplete="off"></label>`
+  }
   /** @param {() => void} draw */
   const fields = (draw) =>
     html`
+    ${conversation === undefined ? newConversationFields(draw) : ""}
     ${
-      conversation === undefined ?
-        html`${channelField(phones)}
-      <label>Phone number<input name="phone" type="tel" required placeholder="+49 151 12345678" autocomplete="off"></label>` :
-        ""
-    }
-    ${
-      templateFields(templates, template, (id) => {
-        template = templates.find((other) => other.id === id) ?? template
+      templateFields(ofChannel, template, (id) => {
+        template = ofChannel.find((other) => other.id === id) ?? template
         draw()
       })
     }`
   openDialog(
     conversation === undefined ? "New conversation" : "Send a template",
-    "Send",
+    { submit: "Send" },
     fields,
-    (valueOf) =>
-      onSend(
-        /** @type {TemplateChoice} */ (choiceOf(template, (part, name) => valueOf(`${part}.${name}`))),
-        filledText(template, valueOf),
-        valueOf
-      )
+    (valueOf) => {
+      const partValueOf = (/** @type {number} */ part, /** @type {string} */ name) => valueOf(`${part}.${name}`)
+      // Its parameters have the types that the API expects.
+      const choice = /** @type {TemplateChoice} */ (choiceOf(template, partValueOf))
+      return onSend(choice, filledText(template, partValueOf), valueOf)
+    }
   )
 })

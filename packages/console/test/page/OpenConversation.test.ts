@@ -327,5 +327,5 @@ it("the templates are not shown over another conversation", async () => {
   assert.isNull(state.error)
   openTemplates()
   await respond({ data: [] })
-  assert.strictEqual(state.error, "The channel has no approved templates.")
+  assert.strictEqual(state.error, "The channel has no approved templates that the console can send.")
 })

@@ -5,7 +5,7 @@ import { withoutResource } from "../../page/development/withoutResource.mjs"
 import { throttled } from "../../page/elements/throttle.mjs"
 import { withConversations, withNewest } from "../../page/inbox/lists.mjs"
 import { follows } from "../../page/inbox/statuses.mjs"
-import { choiceOf, partsOf } from "../../page/inbox/templates.mjs"
+import { choiceOf, isAskedFor, partsOf, unsupportedPartOf } from "../../page/inbox/templates.mjs"
 
 const template = {
   id: "t1",
@@ -22,7 +22,52 @@ describe("a template", () => {
   it("requires one value for each placeholder of a part", () => {
     const parts = partsOf(template).map(({ names, type }) => [type, names])
     assert.deepStrictEqual(parts, [["header", ["1"]], ["body", ["1", "2"]], ["button", ["1"]]])
-    assert.deepStrictEqual(partsOf({ ...template, components: [{ type: "HEADER", format: "IMAGE", text: null }] }), [])
+    const disordered = partsOf({ components: [{ type: "BODY", text: "{{10}} {{2}} {{1}}" }] })
+    assert.deepStrictEqual(disordered.map(({ names }) => names), [["1", "2", "10"]])
+  })
+
+  it("has a link to the file of its header, and a document a name", () => {
+    const choice = (format: string, filename: string) =>
+      choiceOf(
+        { id: "t1", components: [{ type: "HEADER", format }] },
+        (_, name) => name === "link" ? "https://a.example" : filename
+      )
+        .components[0]?.parameters
+    assert.deepStrictEqual<unknown>(choice("IMAGE", "x"), [{ type: "image", image: { link: "https://a.example" } }])
+    const document = { link: "https://a.example", filename: "x" }
+    assert.deepStrictEqual<unknown>(choice("DOCUMENT", "x"), [{ type: "document", document }])
+    assert.deepStrictEqual<unknown>(choice("DOCUMENT", ""), [{ type: "document", document: { link: document.link } }])
+  })
+
+  it("has the code of an authentication template in its body and its button, and a code to copy", () => {
+    const button = (type: string) => ({ type: "BUTTONS", buttons: [{ type, text: "Copy", url: null }] })
+    const components = [{ type: "BODY", text: null }, button("OTP")]
+    const authentication = { id: "t1", category: "AUTHENTICATION", components }
+    const parts = partsOf(authentication)
+    assert.deepStrictEqual(parts.map((part) => [part.type, isAskedFor(authentication, part)]), [
+      ["body", true],
+      ["button", false]
+    ])
+    const code = [{ type: "text", text: "123456" }]
+    assert.deepStrictEqual<unknown>(choiceOf(authentication, (part) => part === 0 ? "123456" : "").components, [
+      { type: "body", parameters: code },
+      { type: "button", sub_type: "url", index: 0, parameters: code }
+    ])
+    assert.deepStrictEqual<unknown>(
+      choiceOf({ id: "t2", components: [button("COPY_CODE")] }, () => "123456").components,
+      [
+        { type: "button", sub_type: "copy_code", index: 0, parameters: code }
+      ]
+    )
+  })
+
+  it("that the API cannot fill names the part", () => {
+    const partOf = (component: object) =>
+      unsupportedPartOf({ components: [{ type: "BODY", text: "" }, component as never] })
+    assert.strictEqual(partOf({ type: "CAROUSEL" }), "CAROUSEL")
+    assert.strictEqual(partOf({ type: "HEADER", format: "GIF" }), "GIF header")
+    assert.strictEqual(partOf({ type: "BUTTONS", buttons: [{ type: "MPM", text: null, url: null }] }), "MPM button")
+    assert.isUndefined(partOf({ type: "HEADER", format: "IMAGE" }))
   })
 
   it("is sent with the values of its parts, by name if its parameters have names", () => {
