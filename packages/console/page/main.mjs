@@ -12,7 +12,7 @@ import { refreshUnsent } from "./inbox/openConversation.mjs"
 import { drawAndScroll } from "./inbox/scroll.mjs"
 import { openConversationDialog } from "./inbox/sending.mjs"
 import { threadView } from "./inbox/thread.mjs"
-import { listenToKeys } from "./keys.mjs"
+import { focusShownPane, listenToKeys } from "./keys.mjs"
 import { callOperation, context } from "./server.mjs"
 import { drawPageWith, state, updateState } from "./store.mjs"
 import { connectToStream } from "./stream.mjs"
@@ -76,7 +76,7 @@ const navigation = () =>
 </nav>`
 
 const page = () =>
-  html`<div class="app ${context.isDevelopment ? "" : "alone"} view-${state.view}">
+  html`<div class="app ${context.isDevelopment ? "" : "alone"} view-${state.view} pane-${state.pane}">
   ${context.isDevelopment ? navigation() : ""}<main>${views[state.view]?.draw()}</main></div>
   ${
     state.error === null ? "" : html`<div class="toast" role="alert">${state.error}
@@ -91,11 +91,12 @@ drawPageWith(() => {
   drawAndScroll(() => render(page(), document.body))
 })
 
-/** Shows the view that the address names. */
+/** Shows the view, the conversation, and the part of it that the address names. */
 const showAddressedView = showingErrors(async () => {
   const { hash } = location
-  const [, name = "", id] = hash.split("/")
-  updateState({ view: name in views ? name : "inbox" })
+  const [, name = "", id, part] = hash.split("/")
+  const pane = id === undefined ? "list" : part === "contact" ? "contact" : "thread"
+  updateState({ view: name in views ? name : "inbox", pane })
   if (state.view === "webhooks") await loadWebhooks()
   refreshInbox()
   if (state.view === "inbox" && id !== undefined && id !== state.conversation?.id) {
@@ -107,6 +108,7 @@ const showAddressedView = showingErrors(async () => {
 addEventListener("hashchange", () => {
   clearError()
   void showAddressedView()
+  requestAnimationFrame(focusShownPane)
 })
 addEventListener("input", clearError)
 document.addEventListener("visibilitychange", () => document.hidden || showAddressedView())

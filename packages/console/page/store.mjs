@@ -8,6 +8,12 @@ import { initialInbox } from "./inbox/initialInbox.mjs"
 const initialState = {
   /** @type {string} */
   view: "inbox",
+  /**
+   * The part of the inbox that a narrow page shows.
+   *
+   * @type {"contact" | "list" | "thread"}
+   */
+  pane: "list",
   /** @type {boolean} */
   isLive: false,
   /** @type {string | null} */

@@ -8,6 +8,7 @@ import { withoutResource } from "./withoutResource.mjs"
 /**
  * @import { WebhookEvent } from "@messaging-crm/client"
  * @import { SendReport } from "../../src/Monitor.ts"
+ * @import { Row } from "../elements/components.mjs"
  */
 
 /**
@@ -45,6 +46,14 @@ export const countChart = (kind, label) => {
 /** @param {number} status */
 const statusKind = (status) => status >= 500 ? "bad" : status >= 400 ? "warn" : "good"
 
+/**
+ * Draws a status on the color of its kind.
+ *
+ * @param {string | number} text
+ * @param {string} kind
+ */
+const statusLabel = (text, kind) => html`<span class="status ${kind}">${text}</span>`
+
 /** Draws the requests, newest first. */
 export const requestsView = () =>
   section(
@@ -53,14 +62,16 @@ export const requestsView = () =>
     table(
       "Requests",
       ["Time", "Method", "Path", "Status", "Code", "Duration"],
-      state.requests.toReversed().map(({ at, code, duration_ms, method, path, status }) =>
-        html`<tr>
-        <td class="number">${
-          timeElement(at)
-        }</td><td><code>${method}</code></td><td class="path"><code>${path}</code></td>
-        <td><span class="status ${statusKind(status)}">${status}</span></td><td><code>${code ?? ""}</code></td>
-        <td class="number">${duration_ms} ms</td></tr>`
-      ),
+      state.requests.toReversed().map(({ at, code, duration_ms, method, path, status }) => ({
+        cells: [
+          [timeElement(at), "number"],
+          [html`<code>${method}</code>`],
+          [html`<code>${path}</code>`, "path"],
+          [statusLabel(status, statusKind(status))],
+          [code === null ? "" : html`<code>${code}</code>`],
+          [`${duration_ms} ms`, "number"]
+        ]
+      })),
       "No requests yet. Send one with the key that the terminal shows."
     )
   )
@@ -88,14 +99,15 @@ export const sendsView = () =>
     table(
       "Sends",
       ["Created", "Recipient", "Text", "Status", "Reason"],
-      Array.from(state.sends.values()).toReversed().map((send) =>
-        html`<tr>
-        <td class="number">${send.created_at ? timeElement(send.created_at) : ""}</td><td>${send.recipient ?? ""}</td>
-        <td class="path">${send.text ?? ""}</td>
-        <td><span class="status ${sendKind[send.status ?? ""] ?? ""}">${send.status}</span></td><td>${
-          sendReasonOf(send)
-        }</td></tr>`
-      ),
+      Array.from(state.sends.values()).toReversed().map((send) => ({
+        cells: [
+          [send.created_at ? timeElement(send.created_at) : "", "number"],
+          [send.recipient ?? ""],
+          [send.text ?? "", "path"],
+          [statusLabel(send.status ?? "", sendKind[send.status ?? ""] ?? "")],
+          [sendReasonOf(send)]
+        ]
+      })),
       "No sends since the start of the service."
     )
   )
@@ -104,19 +116,23 @@ export const sendsView = () =>
 const resourceIdOf = ({ contact_id, conversation_id, message_id, send_id, webhook_id }) =>
   message_id ?? send_id ?? conversation_id ?? contact_id ?? webhook_id
 
-/** @param {WebhookEvent} event */
+/**
+ * @param {WebhookEvent} event
+ * @returns {Row}
+ */
 const eventRow = (event) => {
   const data = /** @type {EventData} */ (event.data)
   const detail = data.status ?? data.failure_reason ?? data.changed_fields?.join(", ") ?? data.reason ?? ""
-  return html`<tr><td class="number">${timeElement(event.timestamp)}</td>
-    <td>${expander(event.id, event.type)}</td>
-    <td class="path"><code>${resourceIdOf(data)}</code></td>
-    <td>${withSpaces(detail)}</td></tr>
-    ${
-    state.expanded_id === event.id
-      ? html`<tr class="more"><td colspan="4"><pre>${JSON.stringify(withoutResource(event), null, 2)}</pre></td></tr>`
-      : ""
-  }`
+  const isExpanded = state.expanded_id === event.id
+  return {
+    cells: [
+      [timeElement(event.timestamp), "number"],
+      [expander(event.id, event.type)],
+      [html`<code>${resourceIdOf(data)}</code>`, "path"],
+      [withSpaces(detail)]
+    ],
+    ...isExpanded ? { more: html`<pre>${JSON.stringify(withoutResource(event), null, 2)}</pre>` } : {}
+  }
 }
 
 /** Draws the events, newest first. */

@@ -9,7 +9,10 @@ import { openDisableDialog, openEditDialog, openRotateDialog, openWebhookDialog 
 import { loadDeliveries, loadWebhooks, selectWebhook } from "./webhooks.mjs"
 import { withoutResource } from "./withoutResource.mjs"
 
-/** @import { Webhook, WebhookDelivery } from "@messaging-crm/client" */
+/**
+ * @import { Webhook, WebhookDelivery } from "@messaging-crm/client"
+ * @import { Row } from "../elements/components.mjs"
+ */
 
 /**
  * Indents a text if it is JSON.
@@ -70,7 +73,7 @@ const deliveryBodies = ({ event_id, response_body, response_status, webhook_id }
   const raised = state.events.find(({ id }) => id === event_id)
   const isFull = state.webhooks.some(({ id, include_resource }) => id === webhook_id && include_resource)
   const event = raised === undefined || isFull ? raised : withoutResource(raised)
-  return html`<tr class="more"><td colspan="7"><div class="bodies">
+  return html`<div class="bodies">
     <div><h3>Request</h3><pre>${
     event === undefined
       ? "This event was raised before the service started, so its body is not available here."
@@ -78,31 +81,32 @@ const deliveryBodies = ({ event_id, response_body, response_status, webhook_id }
   }</pre></div>
     <div><h3>Response${response_status === null ? "" : ` ${response_status}`}</h3>
       <pre>${response_body === null ? "No response." : indentJson(response_body) || "(empty)"}</pre></div>
-  </div></td></tr>`
+  </div>`
 }
 
 /** @param {WebhookDelivery} delivery */
+const resultOf = ({ failure_code, response_status }) =>
+  [response_status ?? "", failure_code === null ? "" : withSpaces(failure_code)].join(" ").trim()
+
+/**
+ * @param {WebhookDelivery} delivery
+ * @returns {Row}
+ */
 const deliveryRow = (delivery) => {
-  const {
-    attempt_count,
-    created_at,
-    duration_ms,
-    event_type,
-    failure_code,
-    id,
-    next_attempt_at,
-    response_status,
-    status
-  } = delivery
-  return html`<tr><td class="number">${timeElement(created_at)}</td>
-    <td>${expander(id, event_type)}</td>
-    <td><span class="status ${deliveryKind[status]}">${status}</span></td>
-    <td>${response_status ?? ""} ${failure_code === null ? "" : withSpaces(failure_code)}</td>
-    <td class="number">${attempt_count}${duration_ms === null ? "" : ` · ${duration_ms} ms`}</td>
-    <td class="number">${next_attempt_at === null ? "" : timeElement(next_attempt_at)}</td>
-    <td><button @click=${retryDelivery(delivery)} title="Deliver the event now">Retry</button></td></tr>${
-    state.expanded_id === id ? deliveryBodies(delivery) : ""
-  }`
+  const { attempt_count, created_at, duration_ms, event_type, id, next_attempt_at, status } = delivery
+  const retryLabel = status === "pending" ? "Retry now" : "Retry"
+  return {
+    cells: [
+      [timeElement(created_at), "number"],
+      [expander(id, event_type)],
+      [html`<span class="status ${deliveryKind[status]}">${status}</span>`],
+      [resultOf(delivery)],
+      [`${attempt_count}${duration_ms === null ? "" : ` · ${duration_ms} ms`}`, "number"],
+      [next_attempt_at === null ? "" : timeElement(next_attempt_at), "number"],
+      [html`<button @click=${retryDelivery(delivery)} title="Deliver the event now">${retryLabel}</button>`]
+    ],
+    ...state.expanded_id === id ? { more: deliveryBodies(delivery) } : {}
+  }
 }
 
 /** @param {Webhook} webhook */

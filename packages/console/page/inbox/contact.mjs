@@ -23,15 +23,16 @@ const submitNote = ({ id }) =>
  *
  * @param {Contact} contact
  */
-export const contactPanel = (contact) => {
+export const contactDetails = (contact) => {
   const unused_tags = state.setup.tags.filter(({ id }) => !contact.tags.some((tag) => tag.id === id))
   /** @param {Event & { target: HTMLSelectElement }} event */
   const addTag = (event) => {
     void changeTags(contact.id, { add_tag_ids: [event.target.value] })
     event.target.value = ""
   }
-  return html`<aside class="details" aria-label="Contact">
-    <h3>Contact</h3><dl>${contactFields(contact).map(([label, text]) => html`<dt>${label}</dt><dd>${text}</dd>`)}</dl>
+  return html`<h3>Contact</h3><dl>${
+    contactFields(contact).map(([label, text]) => html`<dt>${label}</dt><dd>${text}</dd>`)
+  }</dl>
     <h3>Tags</h3><div class="tags">
       ${
     contact.tags.map(({ color, id, name }) =>
@@ -48,6 +49,5 @@ export const contactPanel = (contact) => {
     <h3>Notes</h3>${contact.notes === null ? "" : html`<p class="notes">${contact.notes}</p>`}
     <form @submit=${submitNote(contact)}>
       <textarea name="note" rows="2" aria-label="Note" placeholder="Add a note…"></textarea>
-      <button>Add note</button></form>
-  </aside>`
+      <button>Add note</button></form>`
 }

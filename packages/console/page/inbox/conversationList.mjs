@@ -31,7 +31,8 @@ const clearDrafts = () => {
 /** Opens a conversation, and puts it into the address. */
 export const selectConversation = showingErrors(async (/** @type {Conversation} */ conversation) => {
   updateState({ unread: new Set(Array.from(state.unread).filter((id) => id !== conversation.id)) })
-  location.hash = `#/inbox/${conversation.id}`
+  const address = `#/inbox/${conversation.id}`
+  if (!location.hash.startsWith(address)) location.hash = address
   if (conversation.id !== state.conversation?.id) clearDrafts()
   await openThread(conversation)
   if (isOpen(conversation.id)) scrollToEnd()

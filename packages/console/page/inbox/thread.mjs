@@ -1,11 +1,12 @@
 // Draws the open conversation with its contact.
 import { html } from "lit-html"
 import { avatar } from "../elements/avatar.mjs"
+import { backLink } from "../elements/components.mjs"
 import { channelName, nameOf } from "../elements/formats.mjs"
 import { context } from "../server.mjs"
 import { state } from "../store.mjs"
 import { composer } from "./composer.mjs"
-import { contactPanel } from "./contact.mjs"
+import { contactDetails } from "./contact.mjs"
 import { threadItems } from "./messages.mjs"
 import { changeConversation, loadOlderMessages } from "./openConversation.mjs"
 import { noteScroll } from "./scroll.mjs"
@@ -17,8 +18,11 @@ const conversationHeader = ({ assigned_user_id, channel, contact, id, status }) 
   /** @param {Event & { target: HTMLSelectElement }} event */
   const assign = ({ target }) => changeConversation("assign", { id, assigned_user_id: target.value || null })
   return html`<header>
+  ${backLink("#/inbox", "Back to the conversations")}
   ${avatar(nameOf(contact))}
-  <div><h2>${nameOf(contact)}</h2><p class="faint">${channelName[channel.type]} · ${contact.external_id ?? ""}</p></div>
+  <div class="title"><h2>${nameOf(contact)}</h2>
+    <p class="faint">${channelName[channel.type]} · ${contact.external_id ?? ""}</p></div>
+  <a class="button to-contact" href="#/inbox/${id}/contact">Contact</a>
   <label class="assign"><span class="hidden">Assigned to</span>
     <select @change=${assign}>
       <option value="" .selected=${assigned_user_id === null}>Unassigned</option>
@@ -44,7 +48,9 @@ const onMessagesScroll = ({ target }) => {
 export const threadView = () => {
   const { contact, conversation } = state
   if (conversation === null) {
-    return html`<section class="thread none"><p class="empty">Select a conversation.<br>
+    return html`<section class="thread none">${
+      backLink("#/inbox", "Back to the conversations")
+    }<p class="empty">Select a conversation.<br>
       <kbd>j</kbd>/<kbd>k</kbd>: move, <kbd>r</kbd>: reply${
       context.canWriteAsCustomer ? html`, <kbd>c</kbd>: write as the customer` : ""
     }</p></section>`
@@ -52,5 +58,8 @@ export const threadView = () => {
   return html`<section class="thread" aria-label="Conversation">${conversationHeader(conversation)}
     <ol class="messages" aria-live="polite" tabindex="0" @scroll=${onMessagesScroll}>${threadItems(conversation)}</ol>
     ${composer(conversation)}
-  </section>${contact === null ? html`<aside class="details"></aside>` : contactPanel(contact)}`
+  </section>
+  <aside class="details" aria-label="Contact">${backLink(`#/inbox/${conversation.id}`, "Back to the conversation")}${
+    contact === null ? "" : contactDetails(contact)
+  }</aside>`
 }
