@@ -213,3 +213,74 @@ it("keeps the selected conversation when responses for another one arrive late",
   assert.strictEqual(await page.getByRole("textbox", { name: "Note" }).inputValue(), "")
   assert.strictEqual(await field.inputValue(), "")
 })
+
+it("shows files, locations, contacts, orders, choices, and reactions in the thread", async () => {
+  const { page } = await openInbox("Inbox")
+  const text = (value: string) => ({ type: null, value })
+  const media = { mime_type: null, transcript: null, byte_size: 2_500_000, filename: "Offer.pdf", url: "data:," }
+  const location = { latitude: 52.5, longitude: 13.4, name: "Our shop", address: "Main street 1", url: null }
+  const person = {
+    name: "Kim Example",
+    organization: "Example Ltd",
+    department: null,
+    job_title: "Buyer",
+    birthday: null,
+    phones: [{ ...text("+49 151 1234"), external_id: null }],
+    emails: [text("kim@example.com")],
+    urls: [text("javascript:alert(1)")],
+    addresses: []
+  }
+  const items = [
+    { product_id: "bike", quantity: 2, price: 450, currency: "EUR" },
+    { product_id: "pump", quantity: 1, price: 19.5, currency: "EUR" }
+  ]
+  const option = { id: "1", payload: null, description: null }
+  const parts: ReadonlyArray<object> = [
+    { media: { ...media, kind: "document" }, text: "The offer" },
+    { media: { ...media, kind: "audio", transcript: "Please call me." }, text: null },
+    { media: { ...media, kind: "video" }, text: null },
+    { media: { ...media, kind: "image", url: null }, text: null },
+    { type: "location", text: null, details: { location } },
+    { type: "contacts", text: null, details: { contacts: [person] } },
+    { type: "interactive", text: null, details: { order: { catalog_id: "c", text: "As agreed", items } } },
+    { type: "interactive", text: "Tomorrow", details: { choice: { ...option, kind: "button", title: "Tomorrow" } } },
+    {
+      type: "reaction",
+      text: null,
+      details: { reaction: { action: "react", emoji: "👍", provider_message_id: null } }
+    },
+    { text: "A reply", details: { quoted: { provider_message_id: "wamid.0", from: null } } },
+    { type: "unsupported", text: null, details: { provider_type: "poll" } },
+    {
+      direction: "outbound",
+      status: "failed",
+      details: { failure: { code: 131_047, title: "Too late", description: null } }
+    }
+  ]
+  const data = parts.map((part, index) => ({ ...message(index), provider_message_id: `wamid.${index}`, ...part }))
+  await page.route(
+    "**/call/messages",
+    (route) => route.fulfill({ json: { data: data.toReversed(), next_cursor: null } })
+  )
+  await page.getByRole("option", { name: /Contact 0 / }).click()
+  const bubble = (index: number) => page.locator(".bubble").nth(index)
+  await bubble(0).getByRole("link", { name: "Offer.pdf 2.5 MB" }).waitFor()
+  await bubble(1).locator("audio").waitFor()
+  await bubble(1).getByText("Please call me.").waitFor()
+  await bubble(2).locator("video").waitFor()
+  await bubble(3).getByText("not stored").waitFor()
+  assert.match(await bubble(4).getByRole("link").getAttribute("href") ?? "", /^https:..www.openstreetmap.org.*52.5/)
+  await bubble(4).getByText("Main street 1").waitFor()
+  assert.strictEqual(await bubble(5).getByRole("link", { name: "+49 151 1234" }).getAttribute("href"), "tel:+491511234")
+  await bubble(5).getByText("Buyer, Example Ltd").waitFor()
+  // A link of a stranger that runs a script is only a text.
+  await bubble(5).getByText("javascript:alert(1)").waitFor()
+  assert.strictEqual(await bubble(5).getByRole("link").count(), 2)
+  await bubble(6).getByText("2 × bike").waitFor()
+  await bubble(6).getByText("€919.50").waitFor()
+  assert.strictEqual(await bubble(7).getByText("Tomorrow").count(), 1)
+  await bubble(8).getByText("Reacted with 👍").waitFor()
+  await bubble(9).getByText("The offer").waitFor()
+  await bubble(10).getByText("poll: shown only in the network’s own app").waitFor()
+  await bubble(11).getByText("Too late (code 131047)").waitFor()
+})

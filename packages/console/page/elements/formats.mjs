@@ -53,6 +53,16 @@ export const durationOf = (millis) => {
 }
 
 /**
+ * Formats a number of bytes.
+ *
+ * @param {number} bytes
+ */
+export const sizeOf = (bytes) => {
+  if (bytes < 1000) return `${bytes} bytes`
+  return bytes < 1_000_000 ? `${Math.round(bytes / 1000)} kB` : `${(bytes / 1_000_000).toFixed(1)} MB`
+}
+
+/**
  * Replaces underscores, as in `provider_unavailable`, with spaces.
  *
  * @param {string} word

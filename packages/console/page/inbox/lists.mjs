@@ -37,14 +37,15 @@ export const withConversations = (shown, updates, { filter, isComplete }) => {
 export const isPicture = ({ kind }) => kind === "image" || kind === "sticker"
 
 /**
- * Keeps the link of a shown picture: each read returns a new link, and the browser would load the picture again.
+ * Keeps the link of a shown file: each read returns a new link, and the browser would load a picture again, and stop a
+ * recording.
  *
  * @template {ListedMessage} Item
  * @param {Item} message
  * @param {Item | undefined} before
  */
 const withLink = (message, before) =>
-  before?.media?.url && isPicture(before.media) ? { ...message, media: before.media } : message
+  before?.media?.url && before.media.kind !== "document" ? { ...message, media: before.media } : message
 
 /**
  * Returns the shown messages with the newest ones, oldest first. If none of the newest is shown, messages between them
