@@ -2,6 +2,7 @@
 import type {
   MessagingCrm,
   NewWebhook,
+  Query,
   SendMessage,
   StartConversation,
   UpdateContact,
@@ -35,7 +36,7 @@ export const inbox = {
     return { channels: channels.data, members: members.data, tags: tags.data }
   },
   templates: (crm) => crm.templates.list().page(),
-  conversations: (crm, input: { readonly status?: "all" | "open" | "closed"; readonly cursor?: string }) =>
+  conversations: (crm, input: Query<"GET /conversations">) =>
     crm.conversations.list({ page_size: 100, ...input }).page(),
   conversation: (crm, { id }: ById) => crm.conversations.get(id),
   messages: (crm, { cursor, id }: ById & { readonly cursor?: string }) =>
@@ -47,6 +48,7 @@ export const inbox = {
     crm.conversations.assign(id, { assigned_user_id }),
   close: (crm, { id }: ById) => crm.conversations.close(id),
   reopen: (crm, { id }: ById) => crm.conversations.reopen(id),
+  contacts: (crm, { query }: { readonly query: string }) => crm.contacts.list({ query, page_size: 30 }).page(),
   contact: (crm, { id }: ById) => crm.contacts.get(id),
   tag: (crm, { changes, id }: {
     readonly id: string

@@ -2,10 +2,10 @@
 import { html } from "lit-html"
 import { showingErrors } from "../actions.mjs"
 import { avatar } from "../elements/avatar.mjs"
-import { segments } from "../elements/components.mjs"
 import { channelName, nameOf, timeOrDate } from "../elements/formats.mjs"
 import { state, updateState } from "../store.mjs"
-import { loadConversations, loadMoreConversations } from "./conversations.mjs"
+import { loadMoreConversations } from "./conversations.mjs"
+import { filters, foundContacts } from "./filters.mjs"
 import { isOpen, openThread } from "./openConversation.mjs"
 import { scrollToEnd } from "./scroll.mjs"
 import { latestStatus } from "./unsent.mjs"
@@ -124,9 +124,6 @@ const onListKey = (event) => {
   moveSelection(step)
 }
 
-/** @type {ReadonlyArray<readonly [label: string, value: typeof state.filter]>} */
-const filters = [["open", "open"], ["closed", "closed"], ["all", "all"]]
-
 /**
  * Draws the list, its filter, and the buttons for a new message.
  *
@@ -139,17 +136,17 @@ export const conversationList = (newMessage) => {
   const rows = state.conversations.slice(first, first + count)
   return html`<section class="list" aria-label="Conversations">
     <header><h1>Inbox</h1>${newMessage}</header>
-    ${segments("Filter", filters, state.filter, loadConversations)}
-    <ul class="conversations" role="listbox" tabindex="0" aria-label="Conversations"
+    ${filters()}${state.found === null ? "" : foundContacts(state.found)}
+    <ul class="conversations" role="listbox" tabindex="0" ?hidden=${state.found !== null} aria-label="Conversations"
       aria-activedescendant=${state.conversation === null ? "" : `c-${state.conversation.id}`}
       @scroll=${onListScroll} @keydown=${onListKey}>
       <li class="space" role="presentation" .style=${`height: ${state.conversations.length * row_height}px`}></li>
       ${rows.map((conversation, index) => conversationRow(conversation, first + index))}
     </ul>
     ${
-    state.conversations.length > 0 || state.isLoading ?
+    state.conversations.length > 0 || state.isLoading || state.found !== null ?
       "" :
-      html`<p class="empty">No ${state.filter === "all" ? "" : state.filter} conversations.</p>`
+      html`<p class="empty" role="status">No conversation matches the filter.</p>`
   }
   </section>`
 }

@@ -3,7 +3,7 @@ import { refreshing, showingErrors } from "../actions.mjs"
 import { callOperation } from "../server.mjs"
 import { isVisible, state, updateState } from "../store.mjs"
 import { collectIds } from "./collectIds.mjs"
-import { withConversations } from "./lists.mjs"
+import { matchesQuery, withConversations } from "./lists.mjs"
 import { refreshThread, updateIfOpen } from "./openConversation.mjs"
 
 /** @import { Conversation } from "@messaging-crm/client" */
@@ -14,8 +14,10 @@ import { refreshThread, updateIfOpen } from "./openConversation.mjs"
  * @param {ReadonlyArray<Conversation>} updates
  */
 const mergeConversations = (updates) => {
-  const { conversations, cursor, filter } = state
-  updateState({ conversations: withConversations(conversations, updates, { filter, isComplete: cursor === null }) })
+  const { conversations, cursor, filter, query } = state
+  const matches = (/** @type {Conversation} */ conversation) => matchesQuery(conversation, query)
+  const list = { filter, isComplete: cursor === null, matches }
+  updateState({ conversations: withConversations(conversations, updates, list) })
 }
 
 /** Identifies the list whose pages are loaded. A page of an earlier list that arrives late is dropped. */
@@ -23,11 +25,15 @@ let currentList = {}
 
 const readPage = async () => {
   if (state.isLoading || state.cursor === null) return
-  const { cursor, filter } = state
+  const { cursor, filter, query } = state
   const list = currentList
   updateState({ isLoading: true })
   try {
-    const page = await callOperation("conversations", { status: filter, ...cursor === undefined ? {} : { cursor } })
+    const page = await callOperation("conversations", {
+      ...query,
+      status: filter,
+      ...cursor === undefined ? {} : { cursor }
+    })
     if (list !== currentList) return
     const known = new Set(state.conversations.map(({ id }) => id))
     const conversations = [
@@ -55,9 +61,9 @@ export const loadMoreConversations = showingErrors(async () => {
 })
 
 /** Starts the list again from its first page. */
-export const loadConversations = async (filter = state.filter) => {
+export const loadConversations = async (filter = state.filter, query = state.query) => {
   currentList = {}
-  updateState({ filter, conversations: [], cursor: undefined, isLoading: false })
+  updateState({ filter, query, conversations: [], cursor: undefined, isLoading: false })
   await loadMoreConversations()
 }
 
@@ -69,7 +75,7 @@ const changedIds = collectIds(async (ids) => {
   const hasOpen = ids.includes(state.conversation?.id ?? "")
   // Most changed conversations are at the top of the list. Others have left it, or more have changed than fit on a page.
   const page = ids.length > 1
-    ? await callOperation("conversations", { status: state.filter })
+    ? await callOperation("conversations", { ...state.query, status: state.filter })
     : { data: [], next_cursor: null }
   const found = new Set(page.data.map((/** @type {Conversation} */ { id }) => id))
   const missing = ids.filter((id) => !found.has(id))

@@ -2,12 +2,31 @@
 
 /**
  * @import { Contact, Conversation, Message, Send, SendMessage } from "@messaging-crm/client"
+ * @import { ConversationQuery } from "./lists.mjs"
  * @typedef {{ readonly message: SendMessage | null, readonly text: string }} SentContent
  */
 
 export const initialInbox = {
   /** @type {"all" | "closed" | "open"} */
   filter: "open",
+  /**
+   * The further filters of the list.
+   *
+   * @type {ConversationQuery}
+   */
+  query: {},
+  /**
+   * The contact whose conversations are listed.
+   *
+   * @type {{ readonly id: string, readonly name: string } | null}
+   */
+  chosenContact: null,
+  /**
+   * The contacts that a search has found, which are shown in place of the list.
+   *
+   * @type {ReadonlyArray<Contact> | null}
+   */
+  found: null,
   /** @type {ReadonlyArray<Conversation>} */
   conversations: [],
   /**

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { onTestFinished, vi } from "vitest"
 import { withoutResource } from "../../page/development/withoutResource.mjs"
 import { throttled } from "../../page/elements/throttle.mjs"
-import { withConversations, withNewest } from "../../page/inbox/lists.mjs"
+import { matchesQuery, withConversations, withNewest } from "../../page/inbox/lists.mjs"
 import { follows } from "../../page/inbox/statuses.mjs"
 import { choiceOf, isAskedFor, partsOf, unsupportedPartOf } from "../../page/inbox/templates.mjs"
 
@@ -118,6 +118,21 @@ describe("the list of conversations", () => {
     assert.strictEqual(idsAfter(conversation("b", 40)), "ba")
     assert.strictEqual(idsAfter(conversation("b", 40, "closed")), "a")
     assert.strictEqual(idsAfter(conversation("b", 40, "closed"), "all"), "ba")
+  })
+
+  it("has only conversations that the API lists for the query", () => {
+    const assigned = { assigned_user_id: "u1", channel: { id: "c1" }, contact: { id: "p1" } }
+    const matching = [{}, { assigned_user_id: "u1" }, { channel_id: "c1", contact_id: "p1" }]
+    const others = [{ assigned_user_id: "u2" }, { unassigned: "true" }, { channel_id: "c2" }, {
+      contact_id: "p2"
+    }] as const
+    for (const query of matching) assert.isTrue(matchesQuery(assigned, query))
+    for (const query of others) assert.isFalse(matchesQuery(assigned, query))
+    assert.isTrue(matchesQuery({ ...assigned, assigned_user_id: null }, { unassigned: "true" }))
+    assert.deepStrictEqual(
+      withConversations(shown, [conversation("c", 40)], { filter: "open", isComplete: false, matches: () => false }),
+      shown
+    )
   })
 
   it("adds an older conversation only if no further page contains it", () => {

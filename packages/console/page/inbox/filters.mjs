@@ -1,0 +1,126 @@
+// Draws the filters of the list of conversations, and the search for a contact.
+import { html } from "lit-html"
+import { clearError, showingErrors } from "../actions.mjs"
+import { avatar } from "../elements/avatar.mjs"
+import { segments } from "../elements/components.mjs"
+import { callOperation } from "../server.mjs"
+import { state, updateState } from "../store.mjs"
+import { loadConversations } from "./conversations.mjs"
+
+/** @import { Contact } from "@messaging-crm/client" */
+
+/** @type {ReadonlyArray<readonly [label: string, value: typeof state.filter]>} */
+const statuses = [["open", "open"], ["closed", "closed"], ["all", "all"]]
+
+/** @param {Contact} contact */
+const nameOfContact = ({ company, first_name, last_name, primary_email, primary_phone }) =>
+  [first_name, last_name].filter((name) => name !== null).join(" ") || primary_phone || primary_email || company
+  || "Unknown"
+
+/** Reads the contacts that a text describes. They are shown in place of the list until one of them is chosen. */
+const searchContacts = showingErrors(async (/** @type {string} */ query) => {
+  const { data } = await callOperation("contacts", { query })
+  updateState({ found: data })
+})
+
+/** @param {SubmitEvent & { target: HTMLFormElement }} event */
+const onSearch = (event) => {
+  event.preventDefault()
+  clearError()
+  const query = event.target["query"].value.trim()
+  if (query === "") updateState({ found: null })
+  else void searchContacts(query)
+}
+
+/** @param {KeyboardEvent & { target: HTMLInputElement }} event */
+const onSearchKey = (event) => {
+  if (event.key !== "Escape") return
+  event.target.value = ""
+  event.target.blur()
+  updateState({ found: null })
+}
+
+/** @param {Event & { target: HTMLInputElement }} event */
+const onSearchInput = ({ target }) => {
+  // The button of the field that clears it raises no other event.
+  if (target.value === "") updateState({ found: null })
+}
+
+/** @param {Contact} contact */
+const chooseContact = (contact) => {
+  updateState({ found: null, chosenContact: { id: contact.id, name: nameOfContact(contact) } })
+  void loadConversations("all", { contact_id: contact.id })
+}
+
+const showAllContacts = () => {
+  updateState({ chosenContact: null })
+  void loadConversations("open", {})
+}
+
+/** @param {Event & { target: HTMLSelectElement }} event */
+const chooseAssignee = ({ target: { value } }) => {
+  const { assigned_user_id: _, unassigned: __, ...others } = state.query
+  const chosen = value === ""
+    ? {}
+    : value === "none"
+    ? { unassigned: /** @type {const} */ ("true") }
+    : { assigned_user_id: value }
+  void loadConversations(state.filter, { ...others, ...chosen })
+}
+
+/** @param {Event & { target: HTMLSelectElement }} event */
+const chooseChannel = ({ target: { value } }) => {
+  const { channel_id: _, ...others } = state.query
+  void loadConversations(state.filter, value === "" ? others : { ...others, channel_id: value })
+}
+
+/**
+ * Draws an option of a filter.
+ *
+ * @param {string} value
+ * @param {string} label
+ * @param {boolean} isSelected
+ */
+const option = (value, label, isSelected) => html`<option value=${value} .selected=${isSelected}>${label}</option>`
+
+const selects = () => {
+  const { assigned_user_id, channel_id, unassigned } = state.query
+  const { channels, members } = state.setup
+  return html`<select aria-label="Filter by assignee" @change=${chooseAssignee}>
+      ${option("", "Everyone", assigned_user_id === undefined && unassigned === undefined)}
+      ${option("none", "Unassigned", unassigned !== undefined)}
+      ${members.map(({ id, name }) => option(id, name, id === assigned_user_id))}</select>
+    <select aria-label="Filter by channel" @change=${chooseChannel}>
+      ${option("", "All channels", channel_id === undefined)}
+      ${channels.map(({ id, name }) => option(id, name, id === channel_id))}</select>`
+}
+
+/** Draws the filters above the list. */
+export const filters = () =>
+  html`<div class="filters">
+    <form role="search" @submit=${onSearch}><input type="search" name="query" aria-label="Search contacts"
+      placeholder="Search contacts, then Enter" autocomplete="off" @keydown=${onSearchKey} @input=${onSearchInput}></form>
+    ${
+    state.chosenContact === null
+      ? html`${
+        segments("Filter", statuses, state.filter, (status) => loadConversations(status))
+      }<div class="selects">${selects()}</div>`
+      : html`<p class="tag">${state.chosenContact.name}<button aria-label="Show all contacts" @click=${showAllContacts}>×</button></p>`
+  }</div>`
+
+/**
+ * Draws the contacts that a search has found.
+ *
+ * @param {ReadonlyArray<Contact>} contacts
+ */
+export const foundContacts = (contacts) =>
+  contacts.length === 0
+    ? html`<p class="empty" role="status">No contact matches.</p>`
+    : html`<ul class="found" aria-label="Found contacts">${
+      contacts.map((contact) =>
+        html`<li><button @click=${() => chooseContact(contact)}>${avatar(nameOfContact(contact))}
+        <span class="who">${nameOfContact(contact)}</span><span class="preview">${
+          contact.primary_phone ?? contact.primary_email ?? contact.company ?? ""
+        }</span></button></li>`
+      )
+    }</ul>`
