@@ -47,7 +47,16 @@ describe("the content disposition", () => {
   it("shows what a browser can show, and saves what it would run", () => {
     const shown = ["image/png", "IMAGE/JPEG", "image/webp", "audio/ogg; codecs=opus", "video/mp4"]
     for (const mime_type of shown) assert.strictEqual(contentDisposition(file(mime_type)), "inline")
-    const saved = ["image/svg+xml", "text/html", "application/xhtml+xml", "application/pdf", "image/png\n", "", null]
+    const saved = [
+      "image/svg+xml",
+      "image/pngx",
+      "text/html",
+      "application/xhtml+xml",
+      "application/pdf",
+      "image/png\n",
+      "",
+      null
+    ]
     for (const mime_type of saved) assert.strictEqual(contentDisposition(file(mime_type)), "attachment")
   })
 

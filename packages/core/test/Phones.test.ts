@@ -183,6 +183,7 @@ describe("with a default country, numbers as they are dialed within it are read 
     "14155552671": "+14155552671"
   }, "DE")
   // Each can be a number of Germany without its zero, or one of another country.
+  rejects(["0160131234567"], "DE") // A voicemail of a mobile number, whose digits are two more.
   rejects(["16012345678", "51987654321", "030 1234567/68", "030 1234/5678", "(646) 555-1234"], "DE")
   reads({ "(646) 555-1234": "+16465551234", "6465551234": "+16465551234", "1 646 555 1234": "+16465551234" }, "US")
   reads({ "011 49 151 12345678": "+4915112345678", "13012345678": "+13012345678" }, "US")
@@ -322,6 +323,10 @@ it("numbers of Argentina, and mobile numbers of Brazil and Mexico, have a second
     "+551133334444",
     "+4915112345678",
     "+5210",
+    "+5499123456789",
+    "+549123456789",
+    "+5511958887777",
+    "+551158887777",
     "+55119888877777",
     "BR.13491208655302741918",
     "kim@acme.example",

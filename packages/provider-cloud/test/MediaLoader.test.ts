@@ -1,0 +1,75 @@
+/** Which files are loaded, from where, and with which headers. */
+import { assert, it } from "@effect/vitest"
+import { Downloads } from "@messaging-crm/core/Downloads"
+import { ChannelId } from "@messaging-crm/core/Ids"
+import { limits } from "@messaging-crm/core/Limits"
+import type { CloudAccount } from "@messaging-crm/provider-cloud/CloudAccounts"
+import { MediaLoader } from "@messaging-crm/provider-cloud/MediaLoader"
+import { Effect, Layer, Redacted, Stream } from "effect"
+import { HttpClient, HttpClientResponse } from "effect/http"
+
+const account: CloudAccount = {
+  type: "page_messaging",
+  channel_id: ChannelId.make("01990000-0000-7000-8000-000000000001"),
+  app_id: "app",
+  token: Redacted.make("token"),
+  page_id: "1"
+}
+
+/** Loads a file from a network that has links to it, and from a host that responds to requests for it. */
+const load = (
+  file: Parameters<MediaLoader["Service"]["load"]>[1],
+  link: object,
+  download: { readonly status?: number; readonly byte_size?: number | null }
+) => {
+  const requests: Array<readonly [url: string, headers: object]> = []
+  const client = HttpClient.make((request) => Effect.succeed(HttpClientResponse.fromWeb(request, Response.json(link))))
+  const downloads = Downloads.of({
+    get: (...request) =>
+      Effect.sync(() => {
+        requests.push(request)
+        return { status: 200, byte_size: null, bytes: Stream.make(Uint8Array.of(7)), ...download }
+      })
+  })
+  const layer = MediaLoader.layer.pipe(
+    Layer.provide([Layer.succeed(HttpClient.HttpClient, client), Layer.succeed(Downloads, downloads)])
+  )
+  return MediaLoader.use((loader) => Stream.runCollect(loader.load(account, file))).pipe(
+    Effect.match({ onFailure: ({ _tag }) => _tag, onSuccess: (chunks) => chunks.length === 1 ? "loaded" : "empty" }),
+    Effect.map((outcome) => ({ outcome, requests })),
+    Effect.provide(layer)
+  )
+}
+
+const url = "https://cdn.example/file"
+const max = limits.media_bytes_max
+
+it.effect("the account's token is sent to a link of the network, but not to an address of a callback", () =>
+  Effect.gen(function*() {
+    const linked = yield* load({ media_id: "1" }, { url }, {})
+    assert.deepStrictEqual(linked, { outcome: "loaded", requests: [[url, { authorization: "Bearer token" }]] })
+    assert.deepStrictEqual(yield* load({ url }, {}, {}), { outcome: "loaded", requests: [[url, {}]] })
+  }))
+
+it.effect("a file of 16 MB is loaded, and a larger one is absent, by the size in its link without a download", () =>
+  Effect.gen(function*() {
+    for (const [size, outcome] of [[max, "loaded"], [max + 1, "FileAbsent"]] as const) {
+      for (const file_size of [size, String(size)]) {
+        const linked = yield* load({ media_id: "1" }, { url, file_size }, {})
+        assert.deepStrictEqual([linked.outcome, linked.requests.length], [outcome, outcome === "loaded" ? 1 : 0])
+      }
+      assert.strictEqual((yield* load({ url }, {}, { byte_size: size })).outcome, outcome)
+    }
+  }))
+
+it.effect("a host that is busy or broken is unavailable, and any other status means that the link has expired", () =>
+  Effect.gen(function*() {
+    for (const status of [429, 500, 503]) {
+      const { outcome, requests } = yield* load({ media_id: "1" }, { url }, { status })
+      assert.deepStrictEqual([outcome, requests.length], ["FileUnavailable", 1], String(status))
+    }
+    for (const status of [199, 300, 302, 404, 499]) {
+      const { outcome, requests } = yield* load({ media_id: "1" }, { url }, { status })
+      assert.deepStrictEqual([outcome, requests.length], ["FileAbsent", 3], String(status))
+    }
+  }))
