@@ -2,7 +2,7 @@
 import { assert, it } from "@effect/vitest"
 import { stores } from "@messaging-crm/adapter-memory"
 import * as Fixtures from "@messaging-crm/conformance/Fixtures"
-import type { RaceScene } from "@messaging-crm/conformance/Races"
+import { outcomeOf, type RaceScene, type Requirements } from "@messaging-crm/conformance/Races"
 import { Contacts, UpdateContact } from "@messaging-crm/core/Contacts"
 import type * as Crm from "@messaging-crm/core/Crm"
 import { PersonalData, PersonalDataStore } from "@messaging-crm/core/PersonalData"
@@ -69,6 +69,25 @@ for (const [what, receiveEvent] of Object.entries(eventsWithName)) {
       }
     }))
 }
+
+it.effect("leave no text of a send that the provider accepts meanwhile", () =>
+  Effect.gen(function*() {
+    const { context, restoreScene } = yield* stage(stores)
+    // A send makes all of its steps between two of the erasure.
+    for (let before = 0; before < 60; before++) {
+      const texts = yield* Effect.gen(function*() {
+        const scene = yield* restoreScene
+        const { contact, id } = scene.conversation
+        const erase = scene.as(Effect.orDie(PersonalData.use((all) => all.erase(contact.id))))
+        yield* inTurns<unknown, Requirements>([erase, outcomeOf("dispatch", scene)], within(before, 99))
+        const messages = PersonalDataStore.use((store) =>
+          store.messages(scene.organization_id, id, { after: null, size: 100 })
+        )
+        return (yield* messages).map(({ text }) => text)
+      }).pipe(Effect.provideContext(context))
+      assert.deepStrictEqual(new Set(texts), new Set(["[erased]"]), `after ${before}`)
+    }
+  }))
 
 it.effect("leave no name of an erased contact in the event of a conversation that begins meanwhile", () =>
   Effect.gen(function*() {

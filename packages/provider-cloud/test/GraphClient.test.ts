@@ -1,4 +1,4 @@
-/** What a response of the Graph API means: its JSON, an error with every field that follows from it, or nothing certain. */
+/** The meaning of a response of the Graph API: its JSON, an error with its fields, or an unknown outcome. */
 import { assert, it } from "@effect/vitest"
 import { ChannelId } from "@messaging-crm/core/Ids"
 import type { CloudAccount } from "@messaging-crm/provider-cloud/CloudAccounts"

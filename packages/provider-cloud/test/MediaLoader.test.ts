@@ -1,4 +1,4 @@
-/** Which files are loaded, from where, and with which headers. */
+/** The requests for files, and the files that are too large or unavailable. */
 import { assert, it } from "@effect/vitest"
 import { Downloads } from "@messaging-crm/core/Downloads"
 import { ChannelId } from "@messaging-crm/core/Ids"
