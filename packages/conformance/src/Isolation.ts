@@ -141,7 +141,7 @@ export const isolationSuite = (adapter: string, storage: Layer.Layer<Crm.Storage
         Effect.gen(function*() {
           const { mapUnsafe } = yield* Effect.context<Crm.StoragePorts>()
           const reads =
-            /^(backlog|conversations|count|find|heldBy|identify|knownPeople|list|load|locate|match|messages|networkIds|next|read|sealedOtherwise|sends)/
+            /^(backlog|committed|conversations|count|find|haveNext|heldBy|identify|knownPeople|lastCommitted|list|load|locate|match|messages|networkIds|next|read|sealedOtherwise|sends)/
           const found = Array.from(mapUnsafe).flatMap(([key, service]) => {
             const port = /(\w+Store|WorkQueue)$/.exec(key)?.[1]
             return port === undefined
