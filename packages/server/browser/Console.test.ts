@@ -26,7 +26,7 @@ it.layer(Opened.layer, { timeout: "1 minute" })("the console of `dev`", (it) => 
   it.effect("shows a message from a new customer on another channel, and marks it as unread", () =>
     using(async ({ page }) => {
       await page.getByRole("button", { name: "As a customer", exact: true }).click()
-      await page.getByLabel("Channel").selectOption({ label: "Page (Messenger)" })
+      await page.getByRole("dialog").getByLabel("Channel").selectOption({ label: "Page (Messenger)" })
       await page.getByLabel("Customer’s number or ID").fill("page-user-2")
       await page.getByLabel("Name").fill("Rosa Marín")
       await page.getByLabel("Message", { exact: true }).last().fill("Is the red one available?")

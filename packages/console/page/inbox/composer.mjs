@@ -136,7 +136,7 @@ export const composer = (conversation) => {
   }
     ${
     canWrite
-      ? html`<span class="hint faint">Enter to send, Shift+Enter for a new line</span>
+      ? html`<span class="hint faint">Enter: send, Shift+Enter: new line</span>
         <button class="primary">Send</button>`
       : ""
   }

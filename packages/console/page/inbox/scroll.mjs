@@ -6,16 +6,28 @@ const messagesElement = () => document.querySelector(".messages")
 /** Whether the end of the messages was visible when they were last scrolled or drawn. */
 let isAtEnd = true
 
-/** Notes whether the end of the messages is visible. */
+/** The position after the last scrolling. */
+let lastTop = 0
+
+/**
+ * Notes whether the end of the messages is visible. Only scrolling up leaves the end: the list can also become smaller
+ * before a scroll event arrives.
+ */
 export const noteScroll = () => {
   const element = messagesElement()
-  if (element !== null) isAtEnd = element.scrollHeight - element.scrollTop - element.clientHeight < 80
+  if (element === null) return
+  const { clientHeight, scrollHeight, scrollTop } = element
+  if (scrollHeight - scrollTop - clientHeight < 80) isAtEnd = true
+  else if (scrollTop < lastTop) isAtEnd = false
+  lastTop = scrollTop
 }
 
 /** Scrolls to the end if the end was visible, such as after a picture is loaded. */
 export const keepEnd = () => {
   const element = messagesElement()
-  if (isAtEnd && element !== null) element.scrollTo(0, element.scrollHeight)
+  if (!isAtEnd || element === null) return
+  element.scrollTo(0, element.scrollHeight)
+  lastTop = element.scrollTop
 }
 
 /** Scrolls to the end after the changes are drawn. */
