@@ -1,0 +1,84 @@
+/** The texts that settings accept, and the units of the values that core gets. */
+import { assert, it } from "@effect/vitest"
+import { RequestsAtOnce } from "@messaging-crm/adapter-http"
+import { RequestsPerMinute } from "@messaging-crm/core/ApiKeys"
+import { AuditAgeMax } from "@messaging-crm/core/Audit"
+import { MessageAgeMax } from "@messaging-crm/core/MessageRetention"
+import { StorageBudget } from "@messaging-crm/core/StorageUse"
+import { ConfigProvider, Duration, Effect, Option } from "effect"
+import * as CoreSettings from "../../src/settings/CoreSettings.ts"
+import { settings } from "../../src/settings/Settings.ts"
+
+const keyOf = (bytes: number) => Buffer.alloc(bytes, 7).toString("base64")
+
+/** The texts that some settings accept, and those that they reject. */
+const texts: ReadonlyArray<
+  readonly [keyof typeof settings, accepted: ReadonlyArray<string>, rejected: ReadonlyArray<string>]
+> = [
+  ["secret_key", [keyOf(32), `${keyOf(32)}, ${keyOf(32)} `], ["", keyOf(31), keyOf(33), `${keyOf(32)},`]],
+  ["trusted_proxies", ["10.0.0.0/8", "10.0.0.0/8, fd00::/8"], [
+    "",
+    "10.0.0.0/33",
+    "10.0.0.0/8,",
+    "10.0.0.0/8 fd00::/8"
+  ]],
+  ["graph_url", ["http://127.0.0.1:4020", "https://graph.example"], ["", "ftp://graph.example", "graph.example"]],
+  ["provider_url", ["http://127.0.0.1:4010"], ["https://127.0.0.1:4010"]],
+  ["provider", ["mock", "cloud"], ["", "Mock", "mock "]],
+  ["graph_version", ["v25.0", "v125.10"], ["25.0", "v25", "v25.0.1", "v1234.0"]],
+  ["otlp_headers", ["a=b", "a=", "a-b=c=d"], ["", "=a", "a", "a=%zz", "a=b,"]],
+  ["docs_try_requests", ["true", "false"], ["", "1", "TRUE"]]
+]
+
+for (const [name, accepted, rejected] of texts) {
+  it(`${settings[name].name} accepts only what it describes`, () => {
+    for (const text of accepted) assert.isTrue(Option.isSome<unknown>(settings[name].parse(text)), text)
+    for (const text of rejected) assert.isTrue(Option.isNone<unknown>(settings[name].parse(text)), text)
+  })
+}
+
+for (const { name, parse, valid_values } of Object.values(settings)) {
+  const [, min, max] = /from (\d+) to (\d+)$/.exec(valid_values) ?? []
+  if (min === undefined || max === undefined) continue
+  it(`${name} accepts the numbers of its range`, () => {
+    for (const text of [min, max]) assert.deepStrictEqual<unknown>(parse(text), Option.some(Number(text)))
+    const others = [String(Number(min) - 1), String(Number(max) + 1), `${max} `, `${max}.5`, `+${max}`, "1e1", ""]
+    for (const text of others) assert.isTrue(Option.isNone<unknown>(parse(text)), text)
+  })
+}
+
+it("values of headers are percent-decoded, without the spaces around them", () => {
+  assert.deepStrictEqual(
+    settings.otlp_headers.parse("authorization=Bearer%20abc, x-tenant= crm "),
+    Option.some({ authorization: "Bearer abc", "x-tenant": "crm" })
+  )
+})
+
+const inCore = (variables: Readonly<Record<string, string>>) =>
+  Effect.gen(function*() {
+    return {
+      requests: yield* RequestsPerMinute,
+      at_once: yield* RequestsAtOnce,
+      bytes: yield* StorageBudget,
+      messages: Duration.toDays(yield* MessageAgeMax),
+      audit: Duration.toDays(yield* AuditAgeMax)
+    }
+  }).pipe(
+    Effect.provide(CoreSettings.layer),
+    Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromUnknown(variables))
+  )
+
+it.effect("core gets the values in its own units, or its defaults", () =>
+  Effect.gen(function*() {
+    const given = {
+      RATE_LIMIT_PER_MINUTE: "7",
+      REQUESTS_AT_ONCE: "8",
+      STORAGE_BUDGET_MB: "9",
+      MESSAGE_RETENTION_DAYS: "40",
+      AUDIT_DAYS: "41"
+    }
+    const values = { requests: 7, at_once: 8, bytes: 9_000_000, messages: 40, audit: 41 }
+    assert.deepStrictEqual(yield* inCore(given), values)
+    const defaults = { requests: 120, at_once: 32, bytes: 10_000_000_000, messages: Infinity, audit: 400 }
+    assert.deepStrictEqual(yield* inCore({}), defaults)
+  }))
