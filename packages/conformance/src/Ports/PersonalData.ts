@@ -205,6 +205,8 @@ const callbacks = (it: It) => {
       const erased = [
         yield* Fixtures.callback(channel.id, [person]),
         yield* Fixtures.callback(channel.id, ["another", person]),
+        // A store can insert a large body otherwise.
+        yield* Fixtures.callback(channel.id, [person], new Uint8Array(100_000)),
         yield* Fixtures.callback(channel.id, [alias]),
         yield* Fixtures.callback(channel.id, [number.slice(1)])
       ]
