@@ -5,6 +5,7 @@ import { PostedWebhooks } from "@messaging-crm/adapter-memory/WebhookTransport"
 import { Commit } from "@messaging-crm/core/Commit"
 import { Contacts, SearchTimeout } from "@messaging-crm/core/Contacts"
 import { ConcurrentChanges } from "@messaging-crm/core/Decide"
+import { EventFollowers } from "@messaging-crm/core/EventFollowers"
 import { Idempotency, RequestProcessing, type Respond } from "@messaging-crm/core/Idempotency"
 import type { WebhookDeliveryId } from "@messaging-crm/core/Ids"
 import { MessagingProvider } from "@messaging-crm/core/MessagingProvider"
@@ -39,6 +40,26 @@ const tagsThat = (tags: Partial<Tags["Service"]>) =>
   Layer.succeed(Tags, Tags.of({ create: () => Effect.die("unused"), list: Effect.die("unused"), ...tags }))
 
 const red = { name: "x", color: "red" }
+
+describe("a wait for events that fails", () => {
+  it("ends with the empty page that the request has", async () => {
+    const instead = Layer.effect(
+      EventFollowers,
+      Effect.map(EventFollowers, (followers) =>
+        EventFollowers.of({
+          ...followers,
+          follow: (options) => options.wait === undefined ? followers.follow(options) : Effect.die("no database")
+        }))
+    )
+    const service = start({ instead })
+    const { key } = await service.organization()
+    const { body, status } = await service.request("GET", "/v1/events?after=now&wait=30", { key })
+    assert.deepStrictEqual([status, body.data], [200, []])
+    const next = await service.request("GET", `/v1/events?after=${body.next_cursor}`, { key })
+    assert.strictEqual(next.status, 200)
+    await service.stop()
+  })
+})
 
 describe("a search that takes too long", () => {
   it("gets 503 with `search_timeout` and `Retry-After`", async () => {

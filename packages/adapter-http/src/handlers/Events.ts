@@ -1,6 +1,6 @@
-import { EventFollowers } from "@messaging-crm/core/EventFollowers"
+import { EventFollowers, type FollowedPage } from "@messaging-crm/core/EventFollowers"
 import { Events } from "@messaging-crm/core/Events"
-import { Duration, Effect } from "effect"
+import { Cause, Duration, Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../api/Api.ts"
 import { paging } from "../api/Envelope.ts"
@@ -9,6 +9,14 @@ import * as Errors from "../api/Errors.ts"
 import * as Texts from "../api/ErrorTexts.ts"
 import * as Responses from "../middleware/Responses.ts"
 import { requiring } from "./Requirements.ts"
+
+/** Returns the page that a request has already if its wait fails: the status is sent, and the next request gets the error. */
+const orElse = (page: FollowedPage) =>
+  Effect.catchCause((cause: Cause.Cause<unknown>) =>
+    Cause.hasInterruptsOnly(cause)
+      ? Effect.interrupt
+      : Effect.as(Effect.logError("The wait for events failed", cause), page)
+  )
 
 /** Layer that serves `/events`. */
 export const layer = HttpApiBuilder.group(
@@ -36,8 +44,7 @@ export const layer = HttpApiBuilder.group(
               ? Responses.body(endpoint)(page)
               : Responses.later(endpoint)(
                 followers.follow({ ...options, after: page.next_cursor, wait: Duration.seconds(wait) }).pipe(
-                  // The status is sent. An empty page is right too, and the next request gets the error.
-                  Effect.catchCause(() => Effect.succeed(page))
+                  orElse(page)
                 )
               )
           ),

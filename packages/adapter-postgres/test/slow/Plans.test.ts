@@ -114,6 +114,13 @@ const lookups: Readonly<Record<string, Effect.Effect<unknown, unknown, Services>
   "the next events of a replay": EventStore.use((store) =>
     store.next(Crowd.large, { types: AnyEventType.literals, until: now }, eventPage)
   ),
+  "the committed events of a follower": EventStore.use((store) =>
+    Effect.all([
+      store.committed(Crowd.large, { from: Fixtures.beforeCommits, size: 101 }),
+      store.lastCommitted(Crowd.large),
+      store.haveNext([{ ...Fixtures.beforeCommits, organization_id: Crowd.large }])
+    ])
+  ),
   "a delivery": WebhookDeliveryStore.use((store) => store.load(Crowd.large, delivery)),
   "a send": SendStore.use((store) => store.find(Crowd.large, send)),
   "a send to attempt": SendStore.use((store) => store.load(Crowd.large, send))

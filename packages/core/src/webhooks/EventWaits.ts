@@ -58,10 +58,19 @@ export class EventWaits extends Context.Service<EventWaits, {
 
       const wait = (organization_id: OrganizationId, { commit, id }: CommitPosition) =>
         Effect.callback<void>((resume) => {
-          const one = { organization_id, commit, id, resume: () => resume(Effect.void) }
+          const remove = () => void waits.delete(one)
+          const one = {
+            organization_id,
+            commit,
+            id,
+            resume: () => {
+              remove()
+              resume(Effect.void)
+            }
+          }
           waits.add(one)
           hasWaits.openUnsafe()
-          return Effect.sync(() => void waits.delete(one))
+          return Effect.sync(remove)
         })
 
       return EventWaits.of({
