@@ -36,6 +36,7 @@ describe("events", () => {
     assert.sameMembers([...first.ids, ...rest.ids], all.map(({ id }) => id))
     assert.deepStrictEqual((await followed(get, `after=${now.next}`)).ids, [...first.ids, ...rest.ids])
     assert.deepStrictEqual((await followed(get, `after=${rest.next}`)).ids, [])
+    assert.deepStrictEqual((await followed(get, "after=start&cursor=&page_size=1")).ids, first.ids)
     const closed = await followed(get, "after=start&type=conversation.closed")
     assert.deepStrictEqual(
       closed.ids,

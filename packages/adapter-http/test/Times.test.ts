@@ -129,7 +129,7 @@ describe("every time in a request", () => {
   }
 
   it("is documented as one, and every parameter and field that its name shows to be one is one", () => {
-    // `after` alone is a cursor.
+    // `after` alone is the cursor of followed events.
     const isNamed = (name: string) => /(^|_)(at|since|until|before|time)$|_after$/.test(name)
     const found = documented.flatMap(({ method, operation, path }) => {
       const schema = operation.requestBody?.content["application/json"]?.schema

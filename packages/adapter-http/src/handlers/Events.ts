@@ -35,8 +35,8 @@ export const layer = HttpApiBuilder.group(
             Effect.catchTag("CursorInvalid", ErrorMapping.cursorInvalid)
           )
         }
-        const other = (["cursor", "since"] as const).find((name) => query[name] !== undefined)
-        if (other !== undefined) return Errors.failWith(Texts.notWithAfter(other))
+        const other = query.since !== undefined ? "since" : paging(query).cursor === null ? null : "cursor"
+        if (other !== null) return Errors.failWith(Texts.notWithAfter(other))
         const options = { type, page_size: paging(query).page_size }
         return followers.follow({ ...options, after }).pipe(
           Effect.flatMap((page) =>
