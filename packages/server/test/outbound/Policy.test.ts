@@ -14,7 +14,7 @@ afterEach(() => void vi.useRealTimers())
 
 /** Lets Node pass on what has arrived. Everything that a test waits for is on this machine. */
 const turn = Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))
-const turns_max = 5000
+const turns_max = 100_000
 
 const advance = (millis: number) =>
   Effect.andThen(TestClock.adjust(millis), Effect.promise(() => vi.advanceTimersByTimeAsync(millis)))
