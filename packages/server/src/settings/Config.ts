@@ -10,8 +10,7 @@ export class StartupRejected extends Data.TaggedError("StartupRejected")<{ reado
 
 const wrong = (message: string) => new StartupRejected({ message })
 
-/** Returns the value of an environment variable, unless it is absent or empty. */
-/** Reads a variable of the environment. None when it is absent or empty. */
+/** Reads a variable of the environment; none if it is absent or empty. */
 export const variable = (name: string) =>
   Config.option(Config.String(name)).pipe(
     Effect.map(Option.filter((text) => text !== "")),
