@@ -179,7 +179,9 @@ it.effect("delivers while another webhook of the same organization and host does
     yield* raise(ours, 40)
     yield* background
     for (let tenth = 0; tenth < 40; tenth++) yield* pass("100 millis")
-    assert.lengthOf(yield* endpoints.posted(url), 40)
+    // Attempts take real time, for their signatures, in which the clock stands still.
+    const isAll = Effect.map(endpoints.posted(url), ({ length }) => length === 40)
+    yield* Effect.repeat(Effect.andThen(pass("0 millis"), isAll), { until: (isReached) => isReached })
   }).pipe(Effect.scoped, Effect.provide(world)))
 
 it.effect("makes no attempt to a host for a webhook that was disabled, or moved, before it was its turn", () =>
