@@ -2,6 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { RequestsPerMinute } from "@messaging-crm/core/ApiKeys"
+import { Digests, webCrypto } from "@messaging-crm/core/Digests"
 import { Inbound } from "@messaging-crm/core/Inbound"
 import { PersonalData } from "@messaging-crm/core/PersonalData"
 import { DateTime, Effect, Layer } from "effect"
@@ -9,7 +10,17 @@ import { afterAll } from "vitest"
 import { parseIfMatch } from "../src/middleware/EntityTags.ts"
 import { idempotency, start } from "../testing/Service.ts"
 
-const service = start({ tuning: Layer.succeed(RequestsPerMinute, 100_000) })
+/** The bodies of which the digests of the process were computed. */
+const digested: Array<string> = []
+const digests = Layer.succeed(Digests, {
+  ...webCrypto,
+  sha256: (text) => {
+    digested.push(text)
+    return webCrypto.sha256(text)
+  }
+})
+
+const service = start({ tuning: Layer.succeed(RequestsPerMinute, 100_000), instead: digests })
 afterAll(() => service.stop())
 
 const strong = /^"[0-9a-f]{32}"$/
@@ -50,6 +61,12 @@ const makeScene = async () => {
     )
   return { channel, erase, get, key, note, owner, path, receive, tag, update, write }
 }
+
+it("a tag is computed with the digests of the process, which are faster than those of every runtime", async () => {
+  const { get } = await makeScene()
+  digested.length = 0
+  assert.include(digested, (await get()).text)
+})
 
 describe("the ETag of a contact", () => {
   it("is that of the same contact in each response, a HEAD and a replay included", async () => {

@@ -1,5 +1,6 @@
 import { Contacts } from "@messaging-crm/core/Contacts"
 import { ContactUpserts, type UpsertResult } from "@messaging-crm/core/ContactUpserts"
+import { Digests } from "@messaging-crm/core/Digests"
 import { Effect, Result } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../api/Api.ts"
@@ -90,4 +91,4 @@ export const layer = HttpApiBuilder.group(
         )
     })
   })
-).pipe(requiring(Contacts, ContactUpserts))
+).pipe(requiring(Contacts, ContactUpserts, Digests))
