@@ -209,6 +209,10 @@ it.layer(Database.layer)("Client", (it) => {
       yield* lockWaits(pids, 5)
       const busy = yield* statementsOf("busy", 200, commits`SELECT 1`)
       const other = yield* statementsOf("other", 5, commits`SELECT 1`)
+      const areWaiting = Effect.sync(() =>
+        poolUsages().some(({ name, waiting }) => name === "commits" && waiting === 205)
+      )
+      yield* Effect.repeat(Effect.andThen(Effect.yieldNow, areWaiting), { until: (areAll) => areAll })
       yield* free
       yield* Fiber.join(other)
       // Each of the five waits for one of the other organization, and for those that run.
