@@ -3,9 +3,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { RequestsPerMinute } from "@messaging-crm/core/ApiKeys"
 import { Digests, webCrypto } from "@messaging-crm/core/Digests"
-import { Inbound } from "@messaging-crm/core/Inbound"
 import { PersonalData } from "@messaging-crm/core/PersonalData"
-import { DateTime, Effect, Layer } from "effect"
+import { Effect, Layer } from "effect"
 import { afterAll } from "vitest"
 import { parseIfMatch } from "../src/middleware/EntityTags.ts"
 import { idempotency, start } from "../testing/Service.ts"
@@ -29,21 +28,7 @@ const strong = /^"[0-9a-f]{32}"$/
 const makeScene = async () => {
   const { channel, key, organization, owner } = await service.organization()
   const receive = (text: string, display_name = "Kim") =>
-    service.runtime.runPromise(Effect.gen(function*() {
-      const sent_at = yield* DateTime.now
-      yield* Inbound.use((inbound) =>
-        inbound.receive({
-          event: "message_received",
-          channel_id: channel.id,
-          provider_message_id: globalThis.crypto.randomUUID(),
-          from: { external_id: "+4915112345678", display_name, username: null },
-          type: "text",
-          text,
-          media: null,
-          sent_at
-        })
-      )
-    }))
+    service.receive(channel.id, { text, from: { external_id: "+4915112345678", display_name, username: null } })
   await receive("Hello")
   const [{ id }] = (await service.request("GET", "/v1/contacts", { key })).body.data
   const path = `/v1/contacts/${id}`

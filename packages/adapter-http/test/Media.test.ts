@@ -28,22 +28,7 @@ const image: ReceivedMedia = {
 
 /** A person writes to an organization. Returns the path of the conversation's messages. */
 const write = async (to: Organization, said: Partial<ProviderMessageReceived>, through = service) => {
-  await through.runtime.runPromise(Effect.gen(function*() {
-    const sent_at = yield* DateTime.now
-    yield* Inbound.use((inbound) =>
-      inbound.receive({
-        event: "message_received",
-        channel_id: to.channel.id,
-        provider_message_id: globalThis.crypto.randomUUID(),
-        from: { external_id: "+4915112345678", display_name: "Kim", username: null },
-        type: "image",
-        text: null,
-        media: image,
-        sent_at,
-        ...said
-      })
-    )
-  }))
+  await through.receive(to.channel.id, { type: "image", text: null, media: image, ...said })
   const { body } = await through.request("GET", "/v1/conversations", { key: to.key })
   return `/v1/conversations/${body.data[0].id}/messages`
 }

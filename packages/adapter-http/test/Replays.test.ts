@@ -4,7 +4,6 @@ import { CurrentActor } from "@messaging-crm/core/Actor"
 import { RequestsPerMinute } from "@messaging-crm/core/ApiKeys"
 import { ContactStore, newContact } from "@messaging-crm/core/Contacts"
 import { ContactId } from "@messaging-crm/core/Ids"
-import { Inbound } from "@messaging-crm/core/Inbound"
 import { PersonalData } from "@messaging-crm/core/PersonalData"
 import { Phone } from "@messaging-crm/core/Phones"
 import { DateTime, Effect, Layer } from "effect"
@@ -36,21 +35,7 @@ const begin = async () => {
 
   const template = orderReady(channel)
   const receive = (said: string) =>
-    service.runtime.runPromise(Effect.gen(function*() {
-      const sent_at = yield* DateTime.now
-      yield* Inbound.use((inbound) =>
-        inbound.receive({
-          event: "message_received",
-          channel_id: channel.id,
-          provider_message_id: globalThis.crypto.randomUUID(),
-          from: { external_id: phone, display_name: "Kim", username: null },
-          type: "text",
-          text: said,
-          media: null,
-          sent_at
-        })
-      )
-    }))
+    service.receive(channel.id, { text: said, from: { external_id: phone, display_name: "Kim", username: null } })
   const start = (to: string = phone) => write("POST", "/conversations", { channel_id: channel.id, phone: to, template })
   return { ...ours, ask, get, receive, start, template, write }
 }

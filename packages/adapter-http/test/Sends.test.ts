@@ -1,7 +1,6 @@
 /** `/conversations/{conversation_id}/messages` and `/sends`: messages inside and outside the reply window, and lists of sends. */
 import { assert, describe, it } from "@effect/vitest"
-import { Inbound } from "@messaging-crm/core/Inbound"
-import { DateTime, Effect } from "effect"
+import { DateTime } from "effect"
 import { afterAll } from "vitest"
 import { idempotency, orderReady, start, text } from "../testing/Service.ts"
 import { conversationsOf, type Organization } from "./ConversationScene.ts"
@@ -12,21 +11,7 @@ const { follow, startWith } = conversationsOf(service)
 
 describe("send", () => {
   const wroteTo = (ours: Organization, channel_id = ours.channel.id, external_id = "+4915112345678") =>
-    service.runtime.runPromise(Effect.gen(function*() {
-      const sent_at = yield* DateTime.now
-      yield* Inbound.use((inbound) =>
-        inbound.receive({
-          event: "message_received",
-          channel_id,
-          provider_message_id: globalThis.crypto.randomUUID(),
-          from: { external_id, display_name: "Kim", username: null },
-          type: "text",
-          text: "Hello?",
-          media: null,
-          sent_at
-        })
-      )
-    }))
+    service.receive(channel_id, { from: { external_id, display_name: "Kim", username: null } })
 
   /** Starts a conversation, and returns functions that send to it and read it. */
   const conversationOf = async (ours: Organization) => {

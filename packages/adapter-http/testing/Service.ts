@@ -6,15 +6,17 @@
 import * as Http from "@messaging-crm/adapter-http"
 import * as Memory from "@messaging-crm/adapter-memory"
 import * as WebhookTransport from "@messaging-crm/adapter-memory/WebhookTransport"
+import { messageReceived } from "@messaging-crm/conformance/Fixtures"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { ApiKeys, CreateApiKey, Scope } from "@messaging-crm/core/ApiKeys"
 import { Channels, ConnectChannel } from "@messaging-crm/core/Channels"
 import * as Crm from "@messaging-crm/core/Crm"
-import { Inbound } from "@messaging-crm/core/Inbound"
+import type { ChannelId } from "@messaging-crm/core/Ids"
+import { Inbound, type ProviderMessageReceived } from "@messaging-crm/core/Inbound"
 import { CreateOrganization, Organizations } from "@messaging-crm/core/Organizations"
 import { Worker } from "@messaging-crm/core/Worker"
 import * as Mock from "@messaging-crm/provider-mock"
-import { Context, Effect, Layer, ManagedRuntime, Option, Queue, Redacted, References } from "effect"
+import { Context, DateTime, Effect, Layer, ManagedRuntime, Option, Queue, Redacted, References } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import { judge } from "./Document.ts"
 
@@ -140,12 +142,25 @@ export const start = (options: {
     throw new Error("The condition was never met.")
   }
 
+  /** Kim writes to a channel: a text, unless the fields say otherwise. */
+  const receive = (channel_id: ChannelId, said: Partial<ProviderMessageReceived> = {}) =>
+    runtime.runPromise(Effect.gen(function*() {
+      const message = messageReceived({
+        channel_id,
+        provider_message_id: globalThis.crypto.randomUUID(),
+        from: { external_id: "+4915112345678", display_name: "Kim", username: null },
+        sent_at: yield* DateTime.now,
+        ...said
+      })
+      yield* Inbound.use((inbound) => inbound.receive(message))
+    }))
+
   const stop = async () => {
     await dispose()
     await runtime.dispose()
   }
 
-  return { fetch, request, organization, keyWith, until, stop, runtime }
+  return { fetch, request, organization, keyWith, receive, until, stop, runtime }
 }
 
 /** A text, as a message or as a parameter of a template. */

@@ -1,18 +1,9 @@
 /** The meaning of a response of the Graph API: its JSON, an error with its fields, or an unknown outcome. */
 import { assert, it } from "@effect/vitest"
-import { ChannelId } from "@messaging-crm/core/Ids"
-import type { CloudAccount } from "@messaging-crm/provider-cloud/CloudAccounts"
-import { Effect, Exit, Redacted } from "effect"
+import { Effect, Exit } from "effect"
 import { HttpClient, HttpClientRequest, HttpClientResponse } from "effect/http"
 import { call, Rejected, ResponseLost } from "../src/GraphClient.ts"
-
-const account: CloudAccount = {
-  type: "page_messaging",
-  channel_id: ChannelId.make("01990000-0000-7000-8000-000000000001"),
-  app_id: "app",
-  token: Redacted.make("token"),
-  page_id: "1"
-}
+import { account } from "./Account.ts"
 
 const callFor = (status: number, body: string, headers: Readonly<Record<string, string>> = {}) => {
   const client = HttpClient.make((request) =>

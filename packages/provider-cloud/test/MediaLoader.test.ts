@@ -1,20 +1,11 @@
 /** The requests for files, and the files that are too large or unavailable. */
 import { assert, it } from "@effect/vitest"
 import { Downloads } from "@messaging-crm/core/Downloads"
-import { ChannelId } from "@messaging-crm/core/Ids"
 import { limits } from "@messaging-crm/core/Limits"
-import type { CloudAccount } from "@messaging-crm/provider-cloud/CloudAccounts"
 import { MediaLoader } from "@messaging-crm/provider-cloud/MediaLoader"
-import { Effect, Layer, Redacted, Stream } from "effect"
+import { Effect, Layer, Stream } from "effect"
 import { HttpClient, HttpClientResponse } from "effect/http"
-
-const account: CloudAccount = {
-  type: "page_messaging",
-  channel_id: ChannelId.make("01990000-0000-7000-8000-000000000001"),
-  app_id: "app",
-  token: Redacted.make("token"),
-  page_id: "1"
-}
+import { account } from "./Account.ts"
 
 /** Loads a file from a network that has links to it, and from a host that responds to requests for it. */
 const load = (
