@@ -48,7 +48,8 @@
  * to close the lane because of the settled item.
  *
  * Organizations take turns, and so do the lanes of each: one that was just served is
- * served again only after those that wait (`served_at`).
+ * served again only after those that wait (`served_at`). A lane that holds its share goes behind the others too, so that a
+ * claim finds those that hold less.
  */
 import { OrganizationId } from "@messaging-crm/core/Ids"
 import { type Claim, WorkKind, WorkQueue } from "@messaging-crm/core/WorkQueue"

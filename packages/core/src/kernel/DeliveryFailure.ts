@@ -17,6 +17,6 @@ export type NoResponseCode = typeof NoResponseCode.Type
 export const AttemptFailureCode = Schema.Literals([...NoResponseCode.literals, "http_status"])
 export type AttemptFailureCode = typeof AttemptFailureCode.Type
 
-/** Why the last attempt failed, or why there is none: a stable code of the API. */
+/** The reason for which the last attempt failed, or was not made: a stable code of the API. */
 export const FailureCode = Schema.Literals([...AttemptFailureCode.literals, "webhook_disabled"])
 export type FailureCode = typeof FailureCode.Type

@@ -1,4 +1,4 @@
-/** A batch of a replay: it ends within its lease, and what it says about the endpoint. */
+/** A batch of a replay: its time limit, and how its posts change the health of the endpoint. */
 import { assert, it } from "@effect/vitest"
 import * as Memory from "@messaging-crm/adapter-memory"
 import * as Fixtures from "@messaging-crm/conformance/Fixtures"

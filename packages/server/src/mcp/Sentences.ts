@@ -1,4 +1,4 @@
-/** Sentences for agents: why a call failed, and what the agent can do about it. */
+/** Sentences for agents: the reason of a failed call, and the next step. */
 import { ConnectionError, MessagingCrmError } from "@messaging-crm/client"
 import type { Tool } from "./Tools.ts"
 

@@ -109,7 +109,7 @@ const argumentOf = (parameter: DocumentedParameter): Argument => ({
   }
 })
 
-/** Returns the arguments of an operation. Its idempotency key is none: each call makes one. */
+/** Returns the arguments of an operation, without its idempotency key, which each call makes. */
 const argumentsOf = ({ parameters }: DocumentedOperation): ReadonlyArray<Argument> =>
   parameters.flatMap((parameter) =>
     "$ref" in parameter || parameter.name === "Idempotency-Key" ? [] : [argumentOf(parameter)]

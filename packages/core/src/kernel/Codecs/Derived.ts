@@ -121,7 +121,7 @@ const localConverter = (ast: SchemaAST.AST): Option.Option<Converter> => {
 
 /**
  * Returns a function that decodes a value that is known to match the AST. Returns
- * none if a part of the AST is not supported: use the schema itself then.
+ * none if a part of the AST is not supported.
  *
  * To encode, pass the flipped AST.
  */
