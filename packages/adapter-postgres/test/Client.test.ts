@@ -216,7 +216,8 @@ it.layer(Database.layer)("Client", (it) => {
       yield* free
       yield* Fiber.join(other)
       // Each of the five waits for one of the other organization, and for those that run.
-      assert.isAtMost(done.filter((organization) => organization === "busy").length, 5 + 5 + 5)
+      const before = done.slice(0, done.lastIndexOf("other"))
+      assert.isAtMost(before.filter((organization) => organization === "busy").length, 5 + 5 + 5)
       yield* Effect.forEach([blocked, busy], Fiber.join)
     }))
 
