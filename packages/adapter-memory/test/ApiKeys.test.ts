@@ -5,6 +5,7 @@ import * as Fixtures from "@messaging-crm/conformance/Fixtures"
 import { afterNoon } from "@messaging-crm/conformance/Fixtures"
 import { type ApiKey, ApiKeyRows, ApiKeyStore } from "@messaging-crm/core/ApiKeys"
 import { ApiKeyId, Ids } from "@messaging-crm/core/Ids"
+import { Rows } from "@messaging-crm/core/Rows"
 import { DateTime, Effect, Layer, Option } from "effect"
 
 const digest = "a".repeat(64)
@@ -26,7 +27,7 @@ const begin = Effect.gen(function*() {
   yield* Fixtures.mustCommit(organization_id, ApiKeyRows.insert({ ...key, digest }))
   return {
     authenticate: (millis: number) => store.authenticate(digest, 2, afterNoon(millis)),
-    lastUse: Effect.map(store.list(organization_id), ([key]) => key?.last_used_at)
+    lastUse: Effect.map(Rows.use((rows) => rows.list(ApiKeyRows, organization_id)), ([key]) => key?.last_used_at)
   }
 })
 

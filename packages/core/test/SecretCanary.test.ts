@@ -10,10 +10,11 @@ import { CloseConversation, Conversations } from "@messaging-crm/core/Conversati
 import { type ChannelId, type OrganizationId, type SendId, type WebhookId } from "@messaging-crm/core/Ids"
 import { ProviderHeld } from "@messaging-crm/core/MessagingProvider"
 import { Phone } from "@messaging-crm/core/Phones"
+import { Rows } from "@messaging-crm/core/Rows"
 import { SecretCanary, SecretCanaryStore } from "@messaging-crm/core/SecretCanary"
 import { Sends, StartConversation } from "@messaging-crm/core/Sends"
 import { WebhookDeliveries } from "@messaging-crm/core/WebhookDeliveries"
-import { CreateWebhook, Webhooks, WebhookStore } from "@messaging-crm/core/Webhooks"
+import { CreateWebhook, WebhookRows, Webhooks, WebhookStore } from "@messaging-crm/core/Webhooks"
 import { Worker } from "@messaging-crm/core/Worker"
 import { Effect, Fiber, Option } from "effect"
 import { TestClock } from "effect/testing"
@@ -154,7 +155,7 @@ it.effect("a delivery whose secret no key decrypts waits, however long, and is m
   Effect.gen(function*() {
     const { organization_id, url, webhook } = yield* queued
     const store = yield* WebhookStore
-    const row = Option.getOrThrow(yield* store.find(organization_id, webhook.id))
+    const row = Option.getOrThrow(yield* Rows.use((rows) => rows.find(WebhookRows, organization_id, webhook.id)))
     yield* store.reseal(organization_id, webhook.id, row.sealed_secret, "v1.another.key.text")
     const state = Effect.map(
       deliveriesTo(organization_id, webhook.id),

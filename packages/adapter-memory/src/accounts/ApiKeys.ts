@@ -2,8 +2,7 @@ import { type ApiKey, ApiKeyRows, ApiKeyStore, window_seconds } from "@messaging
 import { mayHoldKeys, MemberRows } from "@messaging-crm/core/Members"
 import { OrganizationRows } from "@messaging-crm/core/Organizations"
 import type { Timestamp } from "@messaging-crm/core/Timestamps"
-import { DateTime, HashMap, Layer, Option, Struct } from "effect"
-import { byAge } from "../world/Order.ts"
+import { DateTime, HashMap, Layer, Option } from "effect"
 import * as Table from "../world/Table.ts"
 import { World, type WorldState } from "../world/World.ts"
 
@@ -28,25 +27,11 @@ const countRequest = ({ api_key_windows }: WorldState, { id }: ApiKey, limit: nu
     }
   )
 
-/** Layer that keeps API keys and their request counts in the in-memory world. */
+/** Layer that counts the requests of API keys in the in-memory world. */
 export const layer = Layer.effect(
   ApiKeyStore,
-  World.useSync(({ modify, read }) =>
+  World.useSync(({ modify }) =>
     ApiKeyStore.of({
-      list: (organization_id) =>
-        read(({ tables }) =>
-          Table.all(tables, ApiKeyRows, organization_id)
-            .toSorted((a, b) => byAge(b, a))
-            .map(Struct.omit(["digest", "version"]))
-        ),
-      find: (organization_id, id) =>
-        read(({ tables }) => Option.map(Table.get(tables, ApiKeyRows, organization_id, id), Struct.omit(["digest"]))),
-      heldBy: (organization_id, member_id) =>
-        read(({ tables }) =>
-          Table.all(tables, ApiKeyRows, organization_id)
-            .filter(({ created_by, revoked_at }) => created_by === member_id && revoked_at === null)
-            .map(Struct.omit(["digest"]))
-        ),
       authenticate: (digest, limit, now) =>
         modify((state) => {
           const owned = Option.filter(

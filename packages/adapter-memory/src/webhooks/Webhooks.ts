@@ -23,7 +23,6 @@ export const layer = Layer.effect(
         read(({ tables }) =>
           Table.all(tables, WebhookRows, organization_id).filter(({ status }) => status === "active").length
         ),
-      find: (organization_id, id) => read(({ tables }) => Table.get(tables, WebhookRows, organization_id, id)),
       sealedOtherwise: (prefix, after, limit) =>
         read(({ tables }) => {
           const secrets = Table.allOfEveryOwner(tables, WebhookRows)

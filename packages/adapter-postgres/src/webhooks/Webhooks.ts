@@ -8,13 +8,6 @@ import { first, rows, run } from "../database/Rows.ts"
 const Row = Schema.Struct({ ...Webhook.fields, created_at: At, disabled_at: OptionalAt })
 
 const webhooks = rows(Row)
-const webhook = first(Schema.Struct({
-  ...Row.fields,
-  sealed_secret: Schema.String,
-  consecutive_failures: Schema.Int,
-  first_failure_at: OptionalAt,
-  version: Schema.Int
-}))
 const webhookCount = first(Schema.Struct({ count: Schema.Int }))
 const sealedSecrets = rows(
   Schema.Struct({ organization_id: OrganizationId, id: WebhookId, sealed_secret: Schema.String })
@@ -27,12 +20,6 @@ export const layer = Layer.effect(
     const columns = sql.literal(columnsOf(Webhook))
 
     return WebhookStore.of({
-      find: (organization_id, id) =>
-        webhook(sql`
-          SELECT ${columns}, sealed_secret, consecutive_failures, first_failure_at, version
-          FROM webhooks
-          WHERE organization_id = ${organization_id} AND id = ${id}
-        `),
       list: (organization_id, { status }, limit) =>
         webhooks(sql`
           SELECT ${columns}

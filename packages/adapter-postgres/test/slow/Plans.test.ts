@@ -25,7 +25,7 @@ import { StorageUse } from "@messaging-crm/core/StorageUse"
 import { TagRows } from "@messaging-crm/core/Tags"
 import { WebhookDeliveryStore } from "@messaging-crm/core/WebhookDeliveries"
 import { WebhookReplayRows } from "@messaging-crm/core/WebhookReplays"
-import { WebhookStore } from "@messaging-crm/core/Webhooks"
+import { WebhookRows, WebhookStore } from "@messaging-crm/core/Webhooks"
 import { WorkKind, WorkQueue, WorkSignal } from "@messaging-crm/core/WorkQueue"
 import { DateTime, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
@@ -96,7 +96,7 @@ const lookups: Readonly<Record<string, Effect.Effect<unknown, unknown, Services>
   "early updates of a message": MessageStore.use((store) => store.findByProviderId(Crowd.large, channel, "unknown-9")),
   "the webhooks": WebhookStore.use((store) => store.list(Crowd.large, { status: null }, 100)),
   "the active webhooks": WebhookStore.use((store) => store.list(Crowd.large, { status: "active" }, 100)),
-  "a webhook": WebhookStore.use((store) => store.find(Crowd.large, webhook)),
+  "a webhook": Rows.use((rows) => rows.find(WebhookRows, Crowd.large, webhook)),
   "the number of active webhooks": WebhookStore.use((store) => store.countActive(Crowd.large)),
   "the secrets that another key encrypted": WebhookStore.use((store) =>
     Effect.andThen(store.sealedOtherwise("v2.", null, 100), store.sealedOtherwise("v2.", webhook, 100))

@@ -20,7 +20,7 @@ import { Rows } from "@messaging-crm/core/Rows"
 import { StorageUseStore } from "@messaging-crm/core/StorageUse"
 import { tables } from "@messaging-crm/core/Tables"
 import { WebhookDeliveryRows } from "@messaging-crm/core/WebhookDeliveries"
-import { CreateWebhook, Webhooks, WebhookStore } from "@messaging-crm/core/Webhooks"
+import { CreateWebhook, WebhookRows, Webhooks, WebhookStore } from "@messaging-crm/core/Webhooks"
 import { DateTime, Effect, Option } from "effect"
 import * as Fixtures from "../Fixtures.ts"
 import { type Operation, operations, stepwise } from "../Races/Operations.ts"
@@ -146,12 +146,12 @@ export const methods: Readonly<Record<string, PortWrite>> = {
       store.add(by.organization_id, { bytes: 1, expires_at: DateTime.add(by.now, { days: 1 }) }, by.now)
     ),
   "WebhookStore.reseal": ({ by, named }) =>
-    WebhookStore.use((store) =>
-      Effect.flatMap(
-        store.find(named.organization_id, named.webhook.id),
-        (found) =>
+    Effect.flatMap(
+      Rows.use((rows) => rows.find(WebhookRows, named.organization_id, named.webhook.id)),
+      (found) =>
+        WebhookStore.use((store) =>
           store.reseal(by.organization_id, named.webhook.id, Option.getOrThrow(found).sealed_secret, "resealed")
-      )
+        )
     )
 }
 

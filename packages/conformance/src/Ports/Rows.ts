@@ -1,16 +1,26 @@
 /** Tests of the guarantees of `Rows`, for every table that it reads. */
 import { assert } from "@effect/vitest"
+import { type ApiKeyColumns, ApiKeyRows } from "@messaging-crm/core/ApiKeys"
 import { type ChannelAccountColumns, ChannelAccountRows } from "@messaging-crm/core/ChannelAccounts"
 import { type ChannelHold, ChannelHoldRows } from "@messaging-crm/core/ChannelHolds"
 import { type Channel, ChannelRows } from "@messaging-crm/core/Channels"
 import { type ContactField, ContactFieldRows } from "@messaging-crm/core/ContactFields"
-import { ChannelId, ContactFieldId, MemberId, type OrganizationId, WebhookReplayId } from "@messaging-crm/core/Ids"
+import {
+  ApiKeyId,
+  ChannelId,
+  ContactFieldId,
+  MemberId,
+  type OrganizationId,
+  WebhookId,
+  WebhookReplayId
+} from "@messaging-crm/core/Ids"
 import { type MemberColumns, MemberRows } from "@messaging-crm/core/Members"
 import { isRead, type ReadableRows, Rows } from "@messaging-crm/core/Rows"
 import { tables } from "@messaging-crm/core/Tables"
 import { TagRows } from "@messaging-crm/core/Tags"
 import { byCodePoint } from "@messaging-crm/core/Text"
 import { WebhookReplayRows } from "@messaging-crm/core/WebhookReplays"
+import { healthy, type WebhookColumns, WebhookRows } from "@messaging-crm/core/Webhooks"
 import { Arbitrary, DateTime, Effect, Option } from "effect"
 import { moment, visibleHardText } from "../Arbitraries.ts"
 import * as Fixtures from "../Fixtures.ts"
@@ -186,6 +196,27 @@ const testsOf =
 
 /** The tests of each table. */
 const cases = {
+  api_keys: testsOf({
+    rows: ApiKeyRows,
+    key: "id",
+    make: Effect.fnUntraced(function*(organization_id, text, at) {
+      const member = yield* Fixtures.member(organization_id)
+      const id = yield* Fixtures.uuid
+      const key: ApiKeyColumns = {
+        id: ApiKeyId.make(id),
+        name: text,
+        scopes: ["tags:read", "messages:send"],
+        created_by: member.id,
+        created_at: at,
+        expires_at: afterNoon(9),
+        revoked_at: null,
+        last_used_at: null,
+        digest: id.replaceAll("-", "").padEnd(64, "0")
+      }
+      return key
+    }),
+    set: { digest: "f".repeat(64), revoked_at: afterNoon(1), last_used_at: afterNoon(2) }
+  }),
   channel_accounts: testsOf({
     rows: ChannelAccountRows,
     key: "channel_id",
@@ -263,6 +294,29 @@ const cases = {
     key: "id",
     make: (_, text) => Effect.map(Fixtures.newTag(text), (tag) => ({ ...tag, name_key: text })),
     set: { name: "Old", name_key: "old", color: "blue" }
+  }),
+  webhooks: testsOf({
+    rows: WebhookRows,
+    key: "id",
+    make: (_, text, at) =>
+      Effect.map(Fixtures.uuid, (id): WebhookColumns => ({
+        id: WebhookId.make(id),
+        url: text,
+        event_types: ["conversation.closed", "message.sent"],
+        include_resource: true,
+        status: "active",
+        created_at: at,
+        disabled_at: null,
+        sealed_secret: text,
+        ...healthy
+      })),
+    set: {
+      include_resource: false,
+      status: "disabled",
+      disabled_at: afterNoon(1),
+      consecutive_failures: 10,
+      first_failure_at: afterNoon(1)
+    }
   }),
   webhook_replays: testsOf({
     rows: WebhookReplayRows,

@@ -1,43 +1,12 @@
 /** Tests of the guarantees of `WebhookStore`. */
 import { assert } from "@effect/vitest"
+import { Rows } from "@messaging-crm/core/Rows"
 import { toWebhook, type WebhookColumns, WebhookRows, WebhookStore } from "@messaging-crm/core/Webhooks"
 import { Effect, Option } from "effect"
-import { hardText } from "../Arbitraries.ts"
 import * as Fixtures from "../Fixtures.ts"
-import { afterNoon, type It, type Options } from "../Fixtures.ts"
-
-/** The filters that every webhook passes. */
-const every = { status: null }
+import { afterNoon, type It } from "../Fixtures.ts"
 
 const disabled = { status: "disabled", disabled_at: afterNoon(1) } as const
-
-const rows = (it: It, { runs }: Options) => {
-  it.effect.prop("returns a webhook as it was inserted", {
-    url: hardText({ min: 1, max: 40 }),
-    sealed_secret: hardText({ min: 1, max: 40 })
-  }, (fields) =>
-    Effect.gen(function*() {
-      const store = yield* WebhookStore
-      const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
-      const row = yield* Fixtures.webhook(ours, { ...fields, event_types: ["conversation.closed", "message.sent"] })
-      assert.deepStrictEqual(yield* store.find(ours, row.id), Option.some({ ...row, version: 1 }))
-      assert.deepStrictEqual(yield* store.list(ours, every, 9), [toWebhook(row)])
-      assert.deepStrictEqual(yield* store.find(theirs, row.id), Option.none())
-      assert.deepStrictEqual(yield* store.list(theirs, every, 9), [])
-    }), { arbitrary: { runs } })
-
-  it.effect("returns a webhook as it was last updated", () =>
-    Effect.gen(function*() {
-      const store = yield* WebhookStore
-      const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
-      const row = yield* Fixtures.webhook(ours)
-      const set = { ...disabled, consecutive_failures: 10, first_failure_at: afterNoon(1) }
-      const ended = WebhookRows.update({ id: row.id, version: 1 }, set)
-      assert.strictEqual(yield* Fixtures.commitOutcome(theirs, ended), "Conflict")
-      assert.strictEqual(yield* Fixtures.commitOutcome(ours, ended), "committed")
-      assert.deepStrictEqual(yield* store.find(ours, row.id), Option.some({ ...row, ...set, version: 2 }))
-    }))
-}
 
 const lists = (it: It) => {
   it.effect("lists the newest first, then by id descending, including those of one status, and counts the active ones", () =>
@@ -95,14 +64,14 @@ const sealedSecrets = (it: It) => {
       yield* store.reseal(ours, old.id, "what it is not", "x")
       yield* store.reseal(theirs, old.id, sealed_secret, "x")
       yield* store.reseal(ours, old.id, sealed_secret, `${prefix}again`)
-      const resealed = Option.getOrThrow(yield* store.find(ours, old.id))
+      const rows = yield* Rows
+      const resealed = Option.getOrThrow(yield* rows.find(WebhookRows, ours, old.id))
       assert.strictEqual(resealed.sealed_secret, `${prefix}again`)
-      assert.deepStrictEqual(yield* store.find(ours, young.id), Option.some({ ...young, version: 1 }))
+      assert.deepStrictEqual(yield* rows.find(WebhookRows, ours, young.id), Option.some({ ...young, version: 1 }))
     }))
 }
 
-export const portTests = (it: It, options: Options) => {
-  rows(it, options)
+export const portTests = (it: It) => {
   lists(it)
   sealedSecrets(it)
 }

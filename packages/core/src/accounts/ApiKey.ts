@@ -6,7 +6,7 @@ import type { Country } from "../kernel/Countries.ts"
 import { ApiKeyId, MemberId, type OrganizationId } from "../kernel/Ids.ts"
 import { Scope } from "../kernel/Scope.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
-import * as Changes from "../work/Changes.ts"
+import { declareRows, pickFields, type Row } from "../work/Rows.ts"
 
 export { Scope } from "../kernel/Scope.ts"
 
@@ -28,17 +28,13 @@ export const ApiKey = Schema.Struct({
 }).annotate({ identifier: "ApiKey" })
 export interface ApiKey extends Schema.Schema.Type<typeof ApiKey> {}
 
-/** A key with its version, as it is loaded for a decision. */
-export interface ApiKeyRow extends ApiKey {
-  readonly version: Changes.Version
-}
-
 /** The columns of a key. The key itself is not stored, only its digest. */
-export interface ApiKeyColumns extends ApiKey {
-  readonly digest: string
-}
+export const ApiKeyColumns = Schema.Struct({ ...ApiKey.fields, digest: Schema.String })
+export interface ApiKeyColumns extends Schema.Schema.Type<typeof ApiKeyColumns> {}
 
-export const ApiKeyRows = Changes.declareTable<ApiKeyColumns>()({
+export type ApiKeyRow = Row<ApiKeyColumns>
+
+export const ApiKeyRows = declareRows(ApiKeyColumns)({
   name: "api_keys",
   key: { id: "uuid" },
   columns: {
@@ -52,8 +48,12 @@ export const ApiKeyRows = Changes.declareTable<ApiKeyColumns>()({
     digest: "text"
   },
   unique: { columns: ["digest"], within: "service" },
-  activity: null
+  activity: null,
+  list: { order: ["created_at", "id"] }
 })
+
+/** Returns the key as callers see it. */
+export const toApiKey = pickFields(ApiKey)
 
 /** The result of `ApiKeyStore.authenticate` for a valid key. Its times are those of the clock that measures the window. */
 export interface Metered {
@@ -73,7 +73,7 @@ export interface Metered {
 export const window_seconds = 60
 
 /**
- * Port: reads API keys, and counts their requests. Commits write the keys.
+ * Port: authenticates requests by their API keys, and counts them.
  *
  * **Contract** (checked by `conformance/Ports/ApiKeys.ts`)
  *
@@ -86,15 +86,7 @@ export const window_seconds = 60
  *   the limit do not extend it. Each key has its own window.
  * - The request that begins a window sets `last_used_at`, which changes no version.
  * - A store that several processes share uses its own clock. `now` is for a store without one.
- * - `list` returns the organization's keys, newest first; `find` one of them;
- *   `heldBy` those that act for a member and are not revoked.
  */
 export class ApiKeyStore extends Context.Service<ApiKeyStore, {
-  readonly list: (organization_id: OrganizationId) => Effect.Effect<ReadonlyArray<ApiKey>>
-  readonly find: (organization_id: OrganizationId, id: ApiKeyId) => Effect.Effect<Option.Option<ApiKeyRow>>
-  readonly heldBy: (
-    organization_id: OrganizationId,
-    member_id: MemberId
-  ) => Effect.Effect<ReadonlyArray<ApiKeyRow>>
   readonly authenticate: (digest: string, limit: number, now: Timestamp) => Effect.Effect<Option.Option<Metered>>
 }>()("@messaging-crm/core/ApiKeys/ApiKeyStore") {}

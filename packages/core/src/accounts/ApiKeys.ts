@@ -22,6 +22,7 @@ import {
   Expiry,
   type Metered,
   Scope,
+  toApiKey,
   window_seconds
 } from "./ApiKey.ts"
 import { checksum } from "./KeyChecksum.ts"
@@ -196,13 +197,13 @@ export class ApiKeys extends Context.Service<ApiKeys, {
 
       const list = operation("api_keys.list")(function*() {
         const { organization_id } = yield* CurrentActor
-        return yield* store.list(organization_id)
+        return (yield* rows.list(ApiKeyRows, organization_id)).map(toApiKey).toReversed()
       })()
 
       const revokeApiKey = operation("api_keys.revoke")(function*(id: ApiKeyId) {
         const { organization_id } = yield* CurrentActor
         yield* runAudited("api_keys.revoke", {
-          load: store.find(organization_id, id),
+          load: rows.find(ApiKeyRows, organization_id, id),
           decide: (found, context) => revoke(found, context)
         })
       })

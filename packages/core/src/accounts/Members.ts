@@ -16,7 +16,7 @@ import { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
 import { type ConcurrentChanges, Decide, type DecisionContext } from "../work/Decide.ts"
 import { declareRows, pickFields, type Row, Rows } from "../work/Rows.ts"
-import { type ApiKeyRow, ApiKeyRows, ApiKeyStore } from "./ApiKey.ts"
+import { type ApiKeyRow, ApiKeyRows } from "./ApiKey.ts"
 
 // ---------------------------------------------------------------- data
 
@@ -116,7 +116,7 @@ const add = (
     : Result.succeed({ result: member, changes: MemberRows.insert(toColumns(member)) })
 }
 
-/** A member, another owner whom the organization would keep, and the keys that act for the member. */
+/** A member, another owner whom the organization would keep, and the keys of the organization. */
 interface LoadedForChange {
   readonly keys: ReadonlyArray<ApiKeyRow>
   readonly found: Option.Option<MemberRow>
@@ -136,9 +136,10 @@ export const change = resultFunction(
     const changed = { ...row, ...set }
     const result = toMember(changed)
     const mayKeep = changed.left_at === null && mayHoldKeys(changed.role)
+    const lost = mayKeep ? [] : keys.filter((key) => key.created_by === row.id && key.revoked_at === null)
     const changes = Changes.all(
       MemberRows.update(row, set),
-      ...mayKeep ? [] : keys.map((key) => ApiKeyRows.update(key, { revoked_at: now }))
+      ...lost.map((key) => ApiKeyRows.update(key, { revoked_at: now }))
     )
     if (!isOwner(row) || isOwner(changed)) return { result, changes }
     // When two owners remove each other at the same time, this makes one of the two commits fail.
@@ -165,7 +166,6 @@ export class Members extends Context.Service<Members, {
     Members,
     Effect.gen(function*() {
       const { runAudited } = yield* Decide
-      const keys = yield* ApiKeyStore
       const rows = yield* Rows
 
       const list = operation("members.list")(function*() {
@@ -187,7 +187,8 @@ export class Members extends Context.Service<Members, {
        */
       const loadForChange = Effect.fnUntraced(function*(organization_id: OrganizationId, id: MemberId) {
         const found = yield* rows.find(MemberRows, organization_id, id)
-        const loaded: LoadedForChange = { found, keys: yield* keys.heldBy(organization_id, id), other: Option.none() }
+        const keys = yield* rows.list(ApiKeyRows, organization_id)
+        const loaded: LoadedForChange = { found, keys, other: Option.none() }
         if (!Option.exists(found, isOwner)) return loaded
         const others = yield* rows.list(MemberRows, organization_id)
         return { ...loaded, other: Array.findFirst(others, (member) => isOwner(member) && member.id !== id) }

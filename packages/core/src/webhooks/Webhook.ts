@@ -1,12 +1,12 @@
 /** A webhook: a subscription of a URL to events (contract §14). */
-import { Schema, SchemaTransformation, Struct } from "effect"
+import { Schema, SchemaTransformation } from "effect"
 import { WebhookId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { jsonSchemaOnly, Text } from "../kernel/TextSchemas.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
-import * as Changes from "../work/Changes.ts"
+import { declareRows, pickFields, type Row } from "../work/Rows.ts"
 import { EventType } from "./Events.ts"
-import type { Health } from "./WebhookHealth.ts"
+import { Health } from "./WebhookHealth.ts"
 
 // ---------------------------------------------------------------- data
 
@@ -90,16 +90,17 @@ export interface WebhookFilters {
 }
 
 /** The columns of a webhook. */
-export interface WebhookColumns extends Webhook, Health {
+export const WebhookColumns = Schema.Struct({
+  ...Webhook.fields,
+  ...Health.fields,
   /** The signing secrets, encrypted together. */
-  readonly sealed_secret: string
-}
+  sealed_secret: Schema.String
+})
+export interface WebhookColumns extends Schema.Schema.Type<typeof WebhookColumns> {}
 
-export interface WebhookRow extends WebhookColumns {
-  readonly version: Changes.Version
-}
+export type WebhookRow = Row<WebhookColumns>
 
-export const WebhookRows = Changes.declareTable<WebhookColumns>()({
+export const WebhookRows = declareRows(WebhookColumns)({
   name: "webhooks",
   key: { id: "uuid" },
   columns: {
@@ -114,12 +115,12 @@ export const WebhookRows = Changes.declareTable<WebhookColumns>()({
     first_failure_at: "timestamptz"
   },
   unique: null,
-  activity: null
+  activity: null,
+  list: { order: ["created_at", "id"] }
 })
 
 /** Returns the webhook as callers see it. */
-export const toWebhook = (row: WebhookColumns): Webhook =>
-  Struct.pick(row, ["id", "url", "event_types", "include_resource", "status", "created_at", "disabled_at"])
+export const toWebhook = pickFields(Webhook)
 
 // -------------------------------------------------------------- errors
 

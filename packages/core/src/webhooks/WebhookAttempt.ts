@@ -11,8 +11,8 @@ import { makeOpenOnce, SecretUnreadable } from "../kernel/Secrets.ts"
 import { toStorable } from "../kernel/Text.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
 import { Turns } from "../kernel/Turns.ts"
-import type { WebhookRow } from "./Webhook.ts"
-import { WebhookStore } from "./Webhooks.ts"
+import { Rows } from "../work/Rows.ts"
+import { type WebhookRow, WebhookRows } from "./Webhook.ts"
 import { secretContext, validAt } from "./WebhookSecrets.ts"
 import { headersOf } from "./WebhookSignature.ts"
 import { WebhookRequestFailed, type WebhookResponse, WebhookTransport } from "./WebhookTransport.ts"
@@ -112,7 +112,7 @@ export const parseRetryAfter = (header: string | null, now: Timestamp): Duration
 const makePost = Effect.gen(function*() {
   const openOnce = yield* makeOpenOnce
   const transport = yield* WebhookTransport
-  const webhooks = yield* WebhookStore
+  const rows = yield* Rows
   const hosts = yield* RcMap.make({
     lookup: (_host: string) =>
       Effect.sync(() => new Turns<WebhookId>({ places: host_attempts_max, share: "half", isFirstGranted: true }))
@@ -148,7 +148,7 @@ const makePost = Effect.gen(function*() {
   const postCurrent = Effect.fnUntraced(function*(posting: Posting, asked_at: Timestamp) {
     const waited = DateTime.distance(asked_at, yield* DateTime.now)
     if (Duration.isGreaterThan(waited, unchecked_wait_max)) {
-      const found = yield* webhooks.find(posting.organization_id, posting.webhook.id)
+      const found = yield* rows.find(WebhookRows, posting.organization_id, posting.webhook.id)
       if (!isCurrent(posting, found)) return yield* new HostBusy()
     }
     return yield* postNow(posting)

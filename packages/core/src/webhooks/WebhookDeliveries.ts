@@ -20,6 +20,7 @@ import { operation } from "../kernel/Operations.ts"
 import * as Changes from "../work/Changes.ts"
 import { Decide, type DecisionContext, type Write } from "../work/Decide.ts"
 import type { Respond } from "../work/RecordedResponses.ts"
+import { Rows } from "../work/Rows.ts"
 import type { Claim } from "../work/WorkQueue.ts"
 import * as Events from "./Events.ts"
 import { WebhookDisabled, WebhookNotFound, type WebhookRow, WebhookRows } from "./Webhook.ts"
@@ -33,7 +34,6 @@ import {
   type WebhookDelivery,
   WebhookDeliveryRows
 } from "./WebhookDelivery.ts"
-import { WebhookStore } from "./Webhooks.ts"
 
 export * from "./WebhookDelivery.ts"
 export type { Attempt }
@@ -148,12 +148,12 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
     Effect.gen(function*() {
       const { runAudited } = yield* Decide
       const store = yield* WebhookDeliveryStore
-      const webhooks = yield* WebhookStore
+      const rows = yield* Rows
 
       const list = operation("webhook_deliveries.list")(function*(webhook_id: WebhookId) {
         const { organization_id } = yield* CurrentActor
         const { deliveries, webhook } = yield* Effect.all({
-          webhook: webhooks.find(organization_id, webhook_id),
+          webhook: rows.find(WebhookRows, organization_id, webhook_id),
           deliveries: store.list(organization_id, webhook_id, limits.webhook_list_size)
         }, concurrently)
         yield* Effect.fromResult(orNotFound(webhook))
@@ -166,7 +166,7 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
           return yield* runAudited("webhook_deliveries.retry", {
             load: Effect.all({
               outgoing: store.load(organization_id, id),
-              webhook: webhooks.find(organization_id, webhook_id)
+              webhook: rows.find(WebhookRows, organization_id, webhook_id)
             }, concurrently),
             decide: ({ outgoing, webhook }, context) => retry(outgoing, webhook, context)
           }, respond)
@@ -177,7 +177,7 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
         function*<Out>(webhook_id: WebhookId, respond?: Respond<WebhookDelivery, Out>) {
           const { organization_id } = yield* CurrentActor
           return yield* runAudited("webhooks.test", {
-            load: webhooks.find(organization_id, webhook_id),
+            load: rows.find(WebhookRows, organization_id, webhook_id),
             decide: (webhook, context) => Result.flatMap(orNotFound(webhook), (row) => test(row, context))
           }, respond)
         }

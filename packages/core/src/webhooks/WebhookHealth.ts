@@ -1,12 +1,13 @@
 /** The health of a webhook's endpoint: when failures pause its webhook, and when they disable it (contract §14.3, §14.9). */
-import { DateTime, Duration } from "effect"
-import type { Timestamp } from "../kernel/Timestamps.ts"
+import { DateTime, Duration, Schema } from "effect"
+import { Timestamp } from "../kernel/Timestamps.ts"
 
 /** The failures of an endpoint since its last success. */
-export interface Health {
-  readonly consecutive_failures: number
-  readonly first_failure_at: Timestamp | null
-}
+export const Health = Schema.Struct({
+  consecutive_failures: Schema.Int,
+  first_failure_at: Schema.NullOr(Timestamp)
+})
+export interface Health extends Schema.Schema.Type<typeof Health> {}
 
 /** A webhook is disabled after this time without a success, if at least this number of attempts failed. */
 export const disable_after = { time: Duration.days(5), failures_min: 10 } as const

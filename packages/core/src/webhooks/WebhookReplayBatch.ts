@@ -2,11 +2,12 @@
 import { DateTime, Duration, Effect, Option, Result } from "effect"
 import { EventId, type OrganizationId } from "../kernel/Ids.ts"
 import type { Position } from "../kernel/Page.ts"
+import { Rows } from "../work/Rows.ts"
 import { LeaseTime } from "../work/WorkQueue.ts"
 import { bodyFor, EventStore } from "./Events.ts"
+import { WebhookRows } from "./Webhook.ts"
 import { type Attempt, post_time_max, WebhookPosts } from "./WebhookAttempt.ts"
 import type { WebhookReplayRow } from "./WebhookReplay.ts"
-import { WebhookStore } from "./Webhooks.ts"
 
 /** How many events a claim posts at most, and how long its reads and its commit may take. */
 const [batch_max, storage_time_max] = [100, Duration.seconds(5)]
@@ -34,7 +35,7 @@ export const makePostBatch = Effect.gen(function*() {
   const batch_time = batchTime(yield* LeaseTime)
   const events = yield* EventStore
   const { post } = yield* WebhookPosts
-  const webhooks = yield* WebhookStore
+  const rows = yield* Rows
 
   return Effect.fnUntraced(function*(
     organization_id: OrganizationId,
@@ -47,7 +48,7 @@ export const makePostBatch = Effect.gen(function*() {
       // At least one event is posted, because otherwise a replay with a very short lease would make no progress.
       if (count > 0 && DateTime.isGreaterThan(yield* DateTime.now, deadline)) return { ...batch, ...posted }
       // Both are read for each attempt, because a change of the webhook and an erasure apply to all later ones.
-      const webhook = Option.getOrNull(yield* webhooks.find(organization_id, webhook_id))
+      const webhook = Option.getOrNull(yield* rows.find(WebhookRows, organization_id, webhook_id))
       if (webhook === null || webhook.status === "disabled") return { ...batch, ...posted }
       const { event_types: types, url } = webhook
       const [event] = yield* events.next(organization_id, { types, until }, { after: posted.last, size: 1 })

@@ -30,7 +30,6 @@ import {
   WebhookReplayRows
 } from "./WebhookReplay.ts"
 import { type Batch, makePostBatch } from "./WebhookReplayBatch.ts"
-import { WebhookStore } from "./Webhooks.ts"
 
 export * from "./WebhookReplay.ts"
 
@@ -177,12 +176,11 @@ export class WebhookReplays extends Context.Service<WebhookReplays, {
       const { runAudited, settle } = yield* Decide
       const postBatch = yield* makePostBatch
       const rows = yield* Rows
-      const webhooks = yield* WebhookStore
 
       const load = (organization_id: OrganizationId, webhook_id: WebhookId) =>
         Effect.all({
           replay: rows.find(WebhookReplayRows, organization_id, webhook_id),
-          webhook: webhooks.find(organization_id, webhook_id)
+          webhook: rows.find(WebhookRows, organization_id, webhook_id)
         }, concurrently)
 
       const startReplay = operation("webhooks.replay")(

@@ -20,6 +20,7 @@ import { resealAll, type SealedSecrets } from "../kernel/Resealing.ts"
 import { Secrets } from "../kernel/Secrets.ts"
 import { Decide, type Write } from "../work/Decide.ts"
 import type { Respond } from "../work/RecordedResponses.ts"
+import { Rows } from "../work/Rows.ts"
 import {
   type CreatedWebhook,
   type CreateWebhook,
@@ -31,7 +32,7 @@ import {
   type WebhookDisabled,
   type WebhookFilters,
   type WebhookNotFound,
-  type WebhookRow,
+  WebhookRows,
   WebhookUrlRejected
 } from "./Webhook.ts"
 import { create, disable, orNotFound, rotate, update, withSecret } from "./WebhookDecisions.ts"
@@ -63,7 +64,6 @@ const acceptUrl = (
  *
  * **Contract** (checked by `conformance/Ports/Webhooks.ts`)
  *
- * - `find` returns the latest committed row, and none for another organization's webhook.
  * - `list` returns the organization's webhooks that pass every filter that is not
  *   null, newest first, then by ID descending, at most `limit`.
  * - `countActive` returns how many active webhooks the organization has.
@@ -80,7 +80,6 @@ export class WebhookStore extends Context.Service<
       limit: number
     ) => Effect.Effect<ReadonlyArray<Webhook>>
     readonly countActive: (organization_id: OrganizationId) => Effect.Effect<number>
-    readonly find: (organization_id: OrganizationId, id: WebhookId) => Effect.Effect<Option.Option<WebhookRow>>
   }
 >()("@messaging-crm/core/Webhooks/WebhookStore") {}
 
@@ -122,7 +121,7 @@ const makeCreate = Effect.gen(function*() {
 const makeUpdate = Effect.gen(function*() {
   const allowed = yield* AllowedAddresses
   const { runAudited } = yield* Decide
-  const store = yield* WebhookStore
+  const rows = yield* Rows
 
   return operation("webhooks.update")(function*<Out>(
     id: WebhookId,
@@ -133,7 +132,7 @@ const makeUpdate = Effect.gen(function*() {
     const set = url === undefined ? rest : { ...rest, url: yield* Effect.fromResult(acceptUrl(url, allowed)) }
     const mayRead = yield* Effect.result(requireScopes("webhooks.update", resource_scopes))
     return yield* runAudited("webhooks.update", {
-      load: store.find(organization_id, id),
+      load: rows.find(WebhookRows, organization_id, id),
       decide: (row) =>
         Result.flatMap(orNotFound(row), (webhook) => {
           const includes = set.include_resource ?? webhook.include_resource
@@ -145,12 +144,12 @@ const makeUpdate = Effect.gen(function*() {
 
 const makeRotateSecret = Effect.gen(function*() {
   const { runAudited } = yield* Decide
+  const rows = yield* Rows
   const secrets = yield* Secrets
-  const store = yield* WebhookStore
 
   /** Loads a webhook, and encrypts the new secret with those of it that still sign. */
   const load = Effect.fnUntraced(function*(organization_id: OrganizationId, id: WebhookId, signing_secret: string) {
-    const row = yield* store.find(organization_id, id)
+    const row = yield* rows.find(WebhookRows, organization_id, id)
     const sealed_secret = Option.isNone(row)
       ? null
       : yield* sealRotated(secrets, secretContext(organization_id, id), row.value.sealed_secret, signing_secret)
@@ -211,6 +210,7 @@ export class Webhooks extends Context.Service<Webhooks, {
     Webhooks,
     Effect.gen(function*() {
       const { runAudited } = yield* Decide
+      const rows = yield* Rows
       const secrets = yield* Secrets
       const store = yield* WebhookStore
 
@@ -222,7 +222,10 @@ export class Webhooks extends Context.Service<Webhooks, {
       const get = operation("webhooks.get")(function*(id: WebhookId) {
         const { organization_id } = yield* CurrentActor
         return toWebhook(
-          yield* Effect.flatMap(store.find(organization_id, id), (row) => Effect.fromResult(orNotFound(row)))
+          yield* Effect.flatMap(
+            rows.find(WebhookRows, organization_id, id),
+            (row) => Effect.fromResult(orNotFound(row))
+          )
         )
       })
 
@@ -230,7 +233,7 @@ export class Webhooks extends Context.Service<Webhooks, {
         function*<Out>(id: WebhookId, respond?: Respond<Webhook, Out>) {
           const { organization_id } = yield* CurrentActor
           return yield* runAudited("webhooks.disable", {
-            load: store.find(organization_id, id),
+            load: rows.find(WebhookRows, organization_id, id),
             decide: (row, context) =>
               Result.map(orNotFound(row), (webhook) => {
                 const health = Struct.pick(webhook, ["consecutive_failures", "first_failure_at"])

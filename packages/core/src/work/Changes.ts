@@ -209,9 +209,9 @@ export interface TableChanges<Columns extends object, KeyColumn extends keyof Co
 }
 
 /** Returns the changes that can be made to the rows of a table. */
-export const tableChanges = <Columns extends object, KeyColumn extends keyof Columns & string>(
-  table: Table
-): TableChanges<Columns, KeyColumn> => {
+export const tableChanges = <Columns extends object, KeyColumn extends keyof Columns & string, T extends Table = Table>(
+  table: T
+): TableChanges<Columns, KeyColumn> & { readonly table: T } => {
   const columns = Object.keys(table.key)
   const keyOf = (row: Pick<Columns, KeyColumn>): Key =>
     // The names of the key's columns are those of the table.

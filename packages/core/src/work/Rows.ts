@@ -2,7 +2,7 @@
 import { Context, type Effect, type Option, Struct } from "effect"
 import type { OwnStruct } from "../kernel/Codecs.ts"
 import type { OrganizationId } from "../kernel/Ids.ts"
-import { declareTable, type TableChanges, type Version } from "./Changes.ts"
+import { type TableChanges, tableChanges, type Version } from "./Changes.ts"
 import type { Declaration, Reading, Table } from "./Table.ts"
 
 // ---------------------------------------------------------------- data
@@ -36,10 +36,12 @@ export const declareRows =
   <S extends OwnStruct>(schema: S) =>
   <const KeyColumn extends keyof S["Type"] & string>({ list, ...declaration }: Declaration<S["Type"], KeyColumn> & {
     readonly list: Omit<Reading<keyof S["Type"] & string>, "schema">
-  }): ReadableRows<S["Type"], KeyColumn> => {
-    const changes = declareTable<S["Type"]>()(declaration)
-    return { ...changes, table: { ...changes.table, reading: { schema, ...list } } }
-  }
+  }): ReadableRows<S["Type"], KeyColumn> =>
+    tableChanges<S["Type"], KeyColumn, ReadTable>({
+      owner: "organization_id",
+      ...declaration,
+      reading: { schema, ...list }
+    })
 
 /** Makes the function that returns the resource in a row: the fields of its schema. */
 export const pickFields = <const Fields extends OwnStruct["fields"]>({ fields }: { readonly fields: Fields }) => {

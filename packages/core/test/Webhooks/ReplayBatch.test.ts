@@ -11,7 +11,7 @@ import { ConversationId, Ids } from "@messaging-crm/core/Ids"
 import { Rows } from "@messaging-crm/core/Rows"
 import { Secrets } from "@messaging-crm/core/Secrets"
 import { ReplayWebhook, WebhookReplayRows, WebhookReplays } from "@messaging-crm/core/WebhookReplays"
-import { WebhookRows, WebhookStore } from "@messaging-crm/core/Webhooks"
+import { WebhookRows } from "@messaging-crm/core/Webhooks"
 import { LeaseTime, WorkQueue, WorkSignal } from "@messaging-crm/core/WorkQueue"
 import { DateTime, Duration, Effect, Layer, Option } from "effect"
 import { TestClock } from "effect/testing"
@@ -83,7 +83,7 @@ const claimed = Effect.fnUntraced(function*(count: number) {
     Rows.use((rows) => rows.find(WebhookReplayRows, organization_id, webhook_id)),
     Option.map(({ position_id }) => position_id)
   )
-  const webhook = Effect.map(WebhookStore.use((store) => store.find(organization_id, webhook_id)), Option.getOrThrow)
+  const webhook = Effect.map(Rows.use((rows) => rows.find(WebhookRows, organization_id, webhook_id)), Option.getOrThrow)
   return { claim, position, webhook }
 })
 

@@ -65,12 +65,15 @@ it("the keys of a member who leaves or may not hold keys are revoked in the same
     expires_at: now,
     revoked_at: null,
     last_used_at: null,
+    digest: "a".repeat(64),
     version: 5
   }
+  const keys = [key, { ...key, created_by: bob.id }, { ...key, revoked_at: now }]
   const changesOf = (set: Parameters<typeof change>[1]) =>
-    Result.getOrThrow(change({ found: Option.some(ada), other: Option.some(bob), keys: [key] }, set)).changes
+    Result.getOrThrow(change({ found: Option.some(ada), other: Option.some(bob), keys }, set)).changes
   for (const set of [{ left_at: now }, { role: "member" }] as const) {
-    const [, revoked] = changesOf(set).update ?? []
+    const [, revoked, ...others] = changesOf(set).update ?? []
+    assert.deepStrictEqual(others, [])
     assert.deepStrictEqual(revoked?.set, { revoked_at: now })
     assert.deepStrictEqual([revoked?.key, revoked?.version], [{ id: key.id }, 5])
   }

@@ -7,9 +7,10 @@ import { EventId, type OrganizationId } from "@messaging-crm/core/Ids"
 import { MediaRows, MediaStore } from "@messaging-crm/core/Media"
 import { OrganizationRows } from "@messaging-crm/core/Organizations"
 import { deliveryIdOf } from "@messaging-crm/core/RaisedEvents"
+import { Rows } from "@messaging-crm/core/Rows"
 import { TagRows } from "@messaging-crm/core/Tags"
 import { WebhookDeliveryRows } from "@messaging-crm/core/WebhookDeliveries"
-import { WebhookRows, WebhookStore } from "@messaging-crm/core/Webhooks"
+import { WebhookRows } from "@messaging-crm/core/Webhooks"
 import type { ClaimedWork } from "@messaging-crm/core/WorkQueue"
 import { Effect, Exit, Option } from "effect"
 import * as Fixtures from "../../Fixtures.ts"
@@ -111,7 +112,7 @@ const rowsOf = Effect.fnUntraced(function*(ours: OrganizationId) {
       yield* conversationOf(ours, thread),
       yield* Fixtures.tagNames(ours),
       yield* Fixtures.deliveriesOf(ours, webhook),
-      yield* WebhookStore.use((store) => store.find(ours, webhook.id)),
+      yield* Rows.use((rows) => rows.find(WebhookRows, ours, webhook.id)),
       Option.isSome(yield* MediaStore.use((store) => store.find(ours, file.id)))
     ]
   })
