@@ -1,40 +1,134 @@
-/** Translates domain errors that several operations or middleware share into API errors. */
-import type { CustomValueInvalid, ReferenceUnknown, TagsTooMany } from "@messaging-crm/core/Contacts"
+/** Translates the errors of operations into API errors. */
+import type { ExternalIdUnreadable } from "@messaging-crm/core/ContactIdentities"
+import type {
+  ContactChanged,
+  ContactNotFound,
+  ContactUnnamed,
+  CustomValueInvalid,
+  NotesTooLong,
+  ReferenceUnknown,
+  SearchTimeout,
+  TagsTooMany
+} from "@messaging-crm/core/Contacts"
 import type { UpsertRejection } from "@messaging-crm/core/ContactUpserts"
-import { IdempotencyConflict, type KeyError, RequestProcessing } from "@messaging-crm/core/Idempotency"
+import type { TextTooLong } from "@messaging-crm/core/Content"
+import type { ConversationNotFound } from "@messaging-crm/core/Conversations"
+import type { ConcurrentChanges } from "@messaging-crm/core/Decide"
+import type { CursorExpired } from "@messaging-crm/core/EventFollowers"
+import type { KeyError } from "@messaging-crm/core/Idempotency"
+import type { MessageNotFound } from "@messaging-crm/core/Messages"
+import type { ProviderUnavailable } from "@messaging-crm/core/MessagingProvider"
 import type { InsufficientScope } from "@messaging-crm/core/Operations"
-import { StorageExhausted } from "@messaging-crm/core/StorageUse"
-import type { TemplateNotApproved, TemplateValuesMismatch } from "@messaging-crm/core/Templates"
+import type { CursorInvalid } from "@messaging-crm/core/Page"
+import type { RecipientErased, ReplyWindowClosed, SendNotFound } from "@messaging-crm/core/Sends"
+import type { TagNameTaken, TooManyTags } from "@messaging-crm/core/Tags"
+import type { TemplateNotApproved, TemplateNotFound, TemplateValuesMismatch } from "@messaging-crm/core/Templates"
+import type { WebhookDeliveryNotFound } from "@messaging-crm/core/WebhookDeliveries"
+import type { ReplayInProgress, SinceOutOfRange } from "@messaging-crm/core/WebhookReplays"
+import type { TooManySecrets, TooManyWebhooks, WebhookNotFound, WebhookUrlRejected } from "@messaging-crm/core/Webhooks"
 import * as WriteTime from "@messaging-crm/core/WriteTime"
-import { Cause, Effect } from "effect"
+import { Cause, Effect, Predicate } from "effect"
 import * as Errors from "./Errors.ts"
 import * as Texts from "./ErrorTexts.ts"
 
-export const concurrentChanges = () => Errors.failUntil(Texts.concurrentChanges, 1)
+/** The errors that have one API error each, whatever the operation. */
+type Translated =
+  | ConcurrentChanges
+  | ContactChanged
+  | ContactNotFound
+  | ContactUnnamed
+  | ConversationNotFound
+  | CursorExpired
+  | CursorInvalid
+  | CustomValueInvalid
+  | ExternalIdUnreadable
+  | InsufficientScope
+  | KeyError
+  | MessageNotFound
+  | NotesTooLong
+  | ProviderUnavailable
+  | RecipientErased
+  | ReferenceUnknown
+  | ReplayInProgress
+  | ReplyWindowClosed
+  | SearchTimeout
+  | SendNotFound
+  | SinceOutOfRange
+  | TagNameTaken
+  | TagsTooMany
+  | TemplateNotApproved
+  | TemplateNotFound
+  | TemplateValuesMismatch
+  | TextTooLong
+  | TooManySecrets
+  | TooManyTags
+  | TooManyWebhooks
+  | WebhookDeliveryNotFound
+  | WebhookNotFound
+  | WebhookUrlRejected
 
-export const cursorInvalid = () => Errors.failWith(Texts.cursorInvalid)
+const translations = {
+  ConcurrentChanges: () => Errors.failUntil(Texts.concurrentChanges, 1),
+  ContactChanged: () => Errors.failWith(Texts.preconditionFailed),
+  ContactNotFound: () => Errors.failWith(Texts.notFound("contact")),
+  ContactUnnamed: () => Errors.failWith(Texts.contactUnnamed),
+  ConversationNotFound: () => Errors.failWith(Texts.notFound("conversation")),
+  CursorExpired: () => Errors.failWith(Texts.cursorExpired),
+  CursorInvalid: () => Errors.failWith(Texts.cursorInvalid),
+  CustomValueInvalid: (error) => Errors.failWith(Texts.customValueInvalid(error)),
+  ExternalIdUnreadable: () => Errors.failWith(Texts.externalIdUnreadable),
+  IdempotencyConflict: () => Errors.failWith(Texts.idempotencyConflict),
+  InsufficientScope: ({ required }) => Errors.failWith(Texts.insufficientScope(required)),
+  MessageNotFound: () => Errors.failWith(Texts.notFound("message")),
+  NotesTooLong: ({ limit }) => Errors.failWith(Texts.notesTooLong(limit)),
+  ProviderUnavailable: () => Errors.failUntil(Texts.providerUnavailable, 5),
+  RecipientErased: () => Errors.failWith(Texts.recipientErased),
+  ReferenceUnknown: (error) => Errors.failWith(Texts.referenceUnknown(error)),
+  ReplayInProgress: () => Errors.failWith(Texts.replayInProgress),
+  ReplyWindowClosed: () => Errors.failWith(Texts.replyWindowClosed),
+  RequestProcessing: () => Errors.failUntil(Texts.requestProcessing, 1),
+  SearchTimeout: () => Errors.failUntil(Texts.searchTimeout, 1),
+  SendNotFound: () => Errors.failWith(Texts.notFound("send")),
+  SinceOutOfRange: () => Errors.failWith(Texts.sinceOutOfRange),
+  // Records are removed hourly.
+  StorageExhausted: ({ limit }) => Errors.failUntil(Texts.storageExhausted(limit), 3600),
+  TagNameTaken: ({ name }) => Errors.failWith(Texts.tagNameTaken(name)),
+  TagsTooMany: ({ limit }) => Errors.failWith(Texts.tagsTooMany(limit)),
+  TemplateNotApproved: (error) => Errors.failWith(Texts.templateNotApproved(error)),
+  TemplateNotFound: () => Errors.failWith(Texts.templateNotFound),
+  TemplateValuesMismatch: ({ detail }) => Errors.invalid("template.components", detail),
+  TextTooLong: (error) => Errors.failWith(Texts.textTooLong(error)),
+  TooManySecrets: ({ limit }) => Errors.failWith(Texts.tooManySecrets(limit)),
+  TooManyTags: ({ limit }) => Errors.failWith(Texts.tooManyTags(limit)),
+  TooManyWebhooks: ({ limit }) => Errors.failWith(Texts.tooManyWebhooks(limit)),
+  WebhookDeliveryNotFound: () => Errors.failWith(Texts.notFound("delivery")),
+  WebhookNotFound: () => Errors.failWith(Texts.notFound("webhook")),
+  WebhookUrlRejected: ({ reason }) => Errors.invalid("url", reason)
+} satisfies {
+  readonly [Tag in Translated["_tag"]]: (
+    error: Extract<Translated, { readonly _tag: Tag }>
+  ) => Effect.Effect<never, unknown>
+}
 
-export const afterInvalid = () => Errors.failWith(Texts.afterInvalid)
+/** The API error of an error; the error itself if it is not among those above. */
+type ApiError<E> = E extends Translated ? Effect.Error<ReturnType<typeof translations[E["_tag"]]>> : E
 
-export const cursorExpired = () => Errors.failWith(Texts.cursorExpired)
+const byTag = new Map<string, (error: never) => Effect.Effect<never, unknown>>(Object.entries(translations))
 
-export const insufficientScope = ({ required }: InsufficientScope) => Errors.failWith(Texts.insufficientScope(required))
-
-export const searchTimeout = () => Errors.failUntil(Texts.searchTimeout, 1)
-
-export const providerUnavailable = () => Errors.failUntil(Texts.providerUnavailable, 5)
-
-export const externalIdUnreadable = () => Errors.failWith(Texts.externalIdUnreadable)
-
-export const contactChanged = () => Errors.failWith(Texts.preconditionFailed)
-
-export const contactUnnamed = () => Errors.failWith(Texts.contactUnnamed)
-
-export const referenceUnknown = (error: ReferenceUnknown) => Errors.failWith(Texts.referenceUnknown(error))
-
-export const customValueInvalid = (error: CustomValueInvalid) => Errors.failWith(Texts.customValueInvalid(error))
-
-export const tagsTooMany = ({ limit }: TagsTooMany) => Errors.failWith(Texts.tagsTooMany(limit))
+/**
+ * Translates the errors that have one API error each. An endpoint whose API error differs catches the error first, and one
+ * that is not translated does not compile.
+ */
+export const translate = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, ApiError<E>, R> =>
+  Effect.catch(effect, (error) => {
+    const tag = Predicate.hasProperty(error, "_tag") ? String(error._tag) : ""
+    const translation = byTag.get(tag)
+    // The compiler cannot see that a translation belongs to the tag of its error.
+    return (translation === undefined ? Effect.fail(error) : translation(error as never)) as Effect.Effect<
+      never,
+      ApiError<E>
+    >
+  })
 
 /** Returns what is wrong with one of many contacts. */
 export const rejectionText = (
@@ -61,33 +155,6 @@ export const rejectionText = (
       return Texts.contactAbsent
   }
 }
-
-/** Responses to errors about the template of a send. */
-export const template = {
-  ProviderUnavailable: providerUnavailable,
-  TemplateNotFound: () => Errors.failWith(Texts.templateNotFound),
-  TemplateNotApproved: (error: TemplateNotApproved) => Errors.failWith(Texts.templateNotApproved(error)),
-  TemplateValuesMismatch: ({ detail }: TemplateValuesMismatch) => Errors.invalid("template.components", detail)
-}
-
-const isKeyError = (error: unknown): error is KeyError =>
-  error instanceof IdempotencyConflict || error instanceof RequestProcessing || error instanceof StorageExhausted
-
-const failWithKeyError = Effect.fnUntraced(function*(error: KeyError) {
-  switch (error._tag) {
-    case "IdempotencyConflict":
-      return yield* Errors.failWith(Texts.idempotencyConflict)
-    case "RequestProcessing":
-      return yield* Errors.failUntil(Texts.requestProcessing, 1)
-    case "StorageExhausted":
-      // Records are removed hourly.
-      return yield* Errors.failUntil(Texts.storageExhausted(error.limit), 3600)
-  }
-})
-
-/** Translates the errors of an idempotency key and of its record into API errors. */
-export const withKeyErrors = <A, E, R>(effect: Effect.Effect<A, E | KeyError, R>) =>
-  Effect.catchIf(effect, isKeyError, failWithKeyError)
 
 const isWriteTimeOver = (error: unknown): error is WriteTime.WriteTimeOver => error instanceof WriteTime.WriteTimeOver
 

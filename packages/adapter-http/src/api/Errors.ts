@@ -152,6 +152,3 @@ export const failUntil = <Code extends string>(text: Texts.ErrorText<Code>, retr
 
 /** Fails with `invalid_input` for a parameter. */
 export const invalid = (param: string, message: string) => failWith({ code: "invalid_input", message, param })
-
-/** Fails with `not_found`. The message is the same for an absent resource and for one of another organization. */
-export const absent = (resource: string) => () => failWith(Texts.notFound(resource))

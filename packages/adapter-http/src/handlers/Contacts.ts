@@ -7,8 +7,6 @@ import { Api } from "../api/Api.ts"
 import type { UpsertedContacts } from "../api/Contacts.ts"
 import { paging } from "../api/Envelope.ts"
 import * as ErrorMapping from "../api/ErrorMapping.ts"
-import * as Errors from "../api/Errors.ts"
-import * as Texts from "../api/ErrorTexts.ts"
 import * as EntityTags from "../middleware/EntityTags.ts"
 import * as Responses from "../middleware/Responses.ts"
 import { requiring } from "./Requirements.ts"
@@ -32,21 +30,9 @@ export const layer = HttpApiBuilder.group(
       list: ({ endpoint, query }) =>
         contacts.list({ ...query, ...paging(query) }).pipe(
           Effect.flatMap(Responses.body(endpoint)),
-          Effect.catchTags({
-            CursorInvalid: ErrorMapping.cursorInvalid,
-            ExternalIdUnreadable: ErrorMapping.externalIdUnreadable,
-            SearchTimeout: ErrorMapping.searchTimeout
-          })
+          ErrorMapping.translate
         ),
-      create: ({ endpoint, payload }) =>
-        Responses.written(endpoint)((respond) => contacts.create(payload, respond)).pipe(
-          Effect.catchTags({
-            ConcurrentChanges: ErrorMapping.concurrentChanges,
-            ContactUnnamed: ErrorMapping.contactUnnamed,
-            CustomValueInvalid: ErrorMapping.customValueInvalid,
-            ReferenceUnknown: ErrorMapping.referenceUnknown
-          })
-        ),
+      create: ({ endpoint, payload }) => Responses.written(endpoint)((respond) => contacts.create(payload, respond)),
       upsert: ({ endpoint, payload }) =>
         Responses.written(endpoint)(({ encode, record }) =>
           upserts.upsertAndRespond(payload, {
@@ -57,22 +43,13 @@ export const layer = HttpApiBuilder.group(
       get: ({ endpoint, params }) =>
         contacts.get(params.contact_id).pipe(
           Effect.flatMap(Responses.tagged(endpoint, tags.headersOf)),
-          Effect.catchTag("ContactNotFound", Errors.absent("contact"))
+          ErrorMapping.translate
         ),
       update: ({ endpoint, headers, params, payload }) =>
         Effect.flatMap(
           tags.preconditionOf(endpoint, headers["if-match"]),
           (precondition) =>
             Responses.written(endpoint)((respond) => contacts.update(params.contact_id, payload, precondition, respond))
-        ).pipe(
-          Effect.catchTags({
-            ConcurrentChanges: ErrorMapping.concurrentChanges,
-            ContactChanged: ErrorMapping.contactChanged,
-            ContactNotFound: Errors.absent("contact"),
-            CustomValueInvalid: ErrorMapping.customValueInvalid,
-            ReferenceUnknown: ErrorMapping.referenceUnknown,
-            TagsTooMany: ErrorMapping.tagsTooMany
-          })
         ),
       addNote: ({ endpoint, headers, params, payload }) =>
         Effect.flatMap(
@@ -81,13 +58,6 @@ export const layer = HttpApiBuilder.group(
             Responses.written(endpoint)((respond) =>
               contacts.addNote(params.contact_id, payload, precondition, respond)
             )
-        ).pipe(
-          Effect.catchTags({
-            ConcurrentChanges: ErrorMapping.concurrentChanges,
-            ContactChanged: ErrorMapping.contactChanged,
-            ContactNotFound: Errors.absent("contact"),
-            NotesTooLong: ({ limit }) => Errors.failWith(Texts.notesTooLong(limit))
-          })
         )
     })
   })

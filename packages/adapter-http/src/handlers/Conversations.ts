@@ -29,46 +29,25 @@ export const layer = HttpApiBuilder.group(
             unassigned: unassigned === undefined ? null : true
           }).pipe(
             Effect.flatMap(Responses.body(endpoint)),
-            Effect.catchTag("CursorInvalid", ErrorMapping.cursorInvalid)
+            ErrorMapping.translate
           ),
       start: ({ endpoint, payload }) =>
         Responses.written(endpoint)((respond) => sends.start(payload, respond)).pipe(
-          Effect.catchTags({
-            ...ErrorMapping.template,
-            ConcurrentChanges: ErrorMapping.concurrentChanges,
-            ChannelTypeUnsuited: () => Errors.failWith(Texts.templateChannelRequired),
-            ReferenceUnknown: ErrorMapping.referenceUnknown
-          })
+          Effect.catchTag("ChannelTypeUnsuited", () => Errors.failWith(Texts.templateChannelRequired))
         ),
       get: ({ endpoint, params }) =>
         conversations.get(params.conversation_id).pipe(
           Effect.flatMap(Responses.single(endpoint)),
-          Effect.catchTag("ConversationNotFound", Errors.absent("conversation"))
+          ErrorMapping.translate
         ),
       assign: ({ endpoint, params, payload }) =>
-        Responses.written(endpoint)((respond) => conversations.assign(params.conversation_id, payload, respond)).pipe(
-          Effect.catchTags({
-            ConcurrentChanges: ErrorMapping.concurrentChanges,
-            ConversationNotFound: Errors.absent("conversation"),
-            ReferenceUnknown: ErrorMapping.referenceUnknown
-          })
-        ),
+        Responses.written(endpoint)((respond) => conversations.assign(params.conversation_id, payload, respond)),
       close: ({ endpoint, params, payload }) =>
         Responses.written(endpoint)((respond) =>
           conversations.close(params.conversation_id, payload ?? CloseConversation.make({}), respond)
-        ).pipe(
-          Effect.catchTags({
-            ConcurrentChanges: ErrorMapping.concurrentChanges,
-            ConversationNotFound: Errors.absent("conversation")
-          })
         ),
       reopen: ({ endpoint, params }) =>
-        Responses.written(endpoint)((respond) => conversations.reopen(params.conversation_id, respond)).pipe(
-          Effect.catchTags({
-            ConcurrentChanges: ErrorMapping.concurrentChanges,
-            ConversationNotFound: Errors.absent("conversation")
-          })
-        )
+        Responses.written(endpoint)((respond) => conversations.reopen(params.conversation_id, respond))
     })
   })
 ).pipe(requiring(Conversations, Sends))

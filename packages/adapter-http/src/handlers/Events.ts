@@ -32,7 +32,7 @@ export const layer = HttpApiBuilder.group(
           if (wait !== undefined) return Errors.failWith(Texts.waitWithoutAfter)
           return events.list({ ...query, type, ...paging(query) }).pipe(
             Effect.flatMap(Responses.body(endpoint)),
-            Effect.catchTag("CursorInvalid", ErrorMapping.cursorInvalid)
+            ErrorMapping.translate
           )
         }
         const other = query.since !== undefined ? "since" : paging(query).cursor === null ? null : "cursor"
@@ -48,7 +48,8 @@ export const layer = HttpApiBuilder.group(
                 )
               )
           ),
-          Effect.catchTags({ CursorExpired: ErrorMapping.cursorExpired, CursorInvalid: ErrorMapping.afterInvalid })
+          Effect.catchTag("CursorInvalid", () => Errors.failWith(Texts.afterInvalid)),
+          ErrorMapping.translate
         )
       }
     })

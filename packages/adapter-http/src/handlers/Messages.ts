@@ -1,4 +1,3 @@
-import type { TextTooLong } from "@messaging-crm/core/Content"
 import { PublicUrl } from "@messaging-crm/core/Media"
 import { Messages } from "@messaging-crm/core/Messages"
 import { Sends } from "@messaging-crm/core/Sends"
@@ -17,16 +16,6 @@ import { requiring } from "./Requirements.ts"
 const originOf = (request: HttpServerRequest.HttpServerRequest): string =>
   Option.match(HttpServerRequest.toURL(request), { onNone: () => "", onSome: ({ origin }) => origin })
 
-const rejections = {
-  ...ErrorMapping.template,
-  ConcurrentChanges: ErrorMapping.concurrentChanges,
-  ChannelTypeUnsuited: () => Errors.failWith(Texts.templatesUnsupported),
-  ConversationNotFound: Errors.absent("conversation"),
-  RecipientErased: () => Errors.failWith(Texts.recipientErased),
-  ReplyWindowClosed: () => Errors.failWith(Texts.replyWindowClosed),
-  TextTooLong: (error: TextTooLong) => Errors.failWith(Texts.textTooLong(error))
-}
-
 /** Layer that serves `/conversations/{conversation_id}/messages`. */
 export const layer = HttpApiBuilder.group(
   Api,
@@ -44,21 +33,18 @@ export const layer = HttpApiBuilder.group(
       list: ({ endpoint, params, query, request }) =>
         messages.list(params.conversation_id, paging(query).cursor).pipe(
           Effect.flatMap(Responses.body(endpoint)),
-          Effect.catchTags({
-            ConversationNotFound: Errors.absent("conversation"),
-            CursorInvalid: ErrorMapping.cursorInvalid
-          }),
+          ErrorMapping.translate,
           linked(request)
         ),
       get: ({ endpoint, params, request }) =>
         messages.get(params.conversation_id, params.message_id).pipe(
           Effect.flatMap(Responses.single(endpoint)),
-          Effect.catchTag("MessageNotFound", Errors.absent("message")),
+          ErrorMapping.translate,
           linked(request)
         ),
       send: ({ endpoint, params, payload }) =>
         Responses.written(endpoint)((respond) => sends.send(params.conversation_id, payload, respond)).pipe(
-          Effect.catchTags(rejections)
+          Effect.catchTag("ChannelTypeUnsuited", () => Errors.failWith(Texts.templatesUnsupported))
         )
     })
   })

@@ -4,7 +4,6 @@ import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../api/Api.ts"
 import { paging } from "../api/Envelope.ts"
 import * as ErrorMapping from "../api/ErrorMapping.ts"
-import * as Errors from "../api/Errors.ts"
 import * as Responses from "../middleware/Responses.ts"
 import { requiring } from "./Requirements.ts"
 
@@ -19,12 +18,12 @@ export const layer = HttpApiBuilder.group(
       list: ({ endpoint, query }) =>
         sends.list({ ...query, ...paging(query) }).pipe(
           Effect.flatMap(Responses.body(endpoint)),
-          Effect.catchTag("CursorInvalid", ErrorMapping.cursorInvalid)
+          ErrorMapping.translate
         ),
       get: ({ endpoint, params }) =>
         sends.get(params.send_id).pipe(
           Effect.flatMap(Responses.single(endpoint)),
-          Effect.catchTag("SendNotFound", Errors.absent("send"))
+          ErrorMapping.translate
         )
     })
   })

@@ -17,7 +17,7 @@ export const layer = HttpApiBuilder.group(
       list: ({ endpoint }) =>
         templates.list.pipe(
           Effect.flatMap(Responses.complete(endpoint)),
-          Effect.catchTag("ProviderUnavailable", ErrorMapping.providerUnavailable)
+          ErrorMapping.translate
         )
     })
   })

@@ -23,34 +23,19 @@ export const layer = HttpApiBuilder.group(
       list: ({ endpoint, params }) =>
         deliveries.list(params.webhook_id).pipe(
           Effect.flatMap(Responses.complete(endpoint)),
-          Effect.catchTag("WebhookNotFound", Errors.absent("webhook"))
+          ErrorMapping.translate
         ),
       retry: ({ endpoint, params }) =>
         Responses.written(endpoint)((respond) => deliveries.retry(params.webhook_id, params.delivery_id, respond)).pipe(
-          Effect.catchTags({
-            ConcurrentChanges: ErrorMapping.concurrentChanges,
-            WebhookDeliveryNotFound: Errors.absent("delivery"),
-            WebhookDisabled: () => Errors.failWith(Texts.deliveryNotRetried),
-            WebhookNotFound: Errors.absent("webhook")
-          })
+          Effect.catchTag("WebhookDisabled", () => Errors.failWith(Texts.deliveryNotRetried))
         ),
       test: ({ endpoint, params }) =>
         Responses.written(endpoint)((respond) => deliveries.test(params.webhook_id, respond)).pipe(
-          Effect.catchTags({
-            ConcurrentChanges: ErrorMapping.concurrentChanges,
-            WebhookDisabled: cannotPost,
-            WebhookNotFound: Errors.absent("webhook")
-          })
+          Effect.catchTag("WebhookDisabled", cannotPost)
         ),
       replay: ({ endpoint, params, payload }) =>
         Responses.written(endpoint)((respond) => replays.start(params.webhook_id, payload, respond)).pipe(
-          Effect.catchTags({
-            ConcurrentChanges: ErrorMapping.concurrentChanges,
-            ReplayInProgress: () => Errors.failWith(Texts.replayInProgress),
-            SinceOutOfRange: () => Errors.failWith(Texts.sinceOutOfRange),
-            WebhookDisabled: cannotPost,
-            WebhookNotFound: Errors.absent("webhook")
-          })
+          Effect.catchTag("WebhookDisabled", cannotPost)
         )
     })
   })

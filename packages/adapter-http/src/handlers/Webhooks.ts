@@ -1,4 +1,4 @@
-import { Webhooks, type WebhookUrlRejected } from "@messaging-crm/core/Webhooks"
+import { Webhooks } from "@messaging-crm/core/Webhooks"
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../api/Api.ts"
@@ -7,8 +7,6 @@ import * as Errors from "../api/Errors.ts"
 import * as Texts from "../api/ErrorTexts.ts"
 import * as Responses from "../middleware/Responses.ts"
 import { requiring } from "./Requirements.ts"
-
-const urlRejected = ({ reason }: WebhookUrlRejected) => Errors.invalid("url", reason)
 
 const cannotChange = () => Errors.failWith(Texts.webhookNotChanged)
 
@@ -24,46 +22,22 @@ export const layer = HttpApiBuilder.group(
         webhooks.list({ status: query.status === undefined || query.status === "all" ? null : query.status }).pipe(
           Effect.flatMap(Responses.complete(endpoint))
         ),
-      create: ({ endpoint, payload }) =>
-        Responses.written(endpoint)((respond) => webhooks.create(payload, respond)).pipe(
-          Effect.catchTags({
-            ConcurrentChanges: ErrorMapping.concurrentChanges,
-            InsufficientScope: ErrorMapping.insufficientScope,
-            TooManyWebhooks: ({ limit }) => Errors.failWith(Texts.tooManyWebhooks(limit)),
-            WebhookUrlRejected: urlRejected
-          })
-        ),
+      create: ({ endpoint, payload }) => Responses.written(endpoint)((respond) => webhooks.create(payload, respond)),
       get: ({ endpoint, params }) =>
         webhooks.get(params.webhook_id).pipe(
           Effect.flatMap(Responses.single(endpoint)),
-          Effect.catchTag("WebhookNotFound", Errors.absent("webhook"))
+          ErrorMapping.translate
         ),
       update: ({ endpoint, params, payload }) =>
         Responses.written(endpoint)((respond) => webhooks.update(params.webhook_id, payload, respond)).pipe(
-          Effect.catchTags({
-            ConcurrentChanges: ErrorMapping.concurrentChanges,
-            InsufficientScope: ErrorMapping.insufficientScope,
-            WebhookDisabled: cannotChange,
-            WebhookNotFound: Errors.absent("webhook"),
-            WebhookUrlRejected: urlRejected
-          })
+          Effect.catchTag("WebhookDisabled", cannotChange)
         ),
       rotateSecret: ({ endpoint, params }) =>
         Responses.written(endpoint)((respond) => webhooks.rotateSecret(params.webhook_id, respond)).pipe(
-          Effect.catchTags({
-            ConcurrentChanges: ErrorMapping.concurrentChanges,
-            TooManySecrets: ({ limit }) => Errors.failWith(Texts.tooManySecrets(limit)),
-            WebhookDisabled: cannotChange,
-            WebhookNotFound: Errors.absent("webhook")
-          })
+          Effect.catchTag("WebhookDisabled", cannotChange)
         ),
       disable: ({ endpoint, params }) =>
-        Responses.written(endpoint)((respond) => webhooks.disable(params.webhook_id, respond)).pipe(
-          Effect.catchTags({
-            ConcurrentChanges: ErrorMapping.concurrentChanges,
-            WebhookNotFound: Errors.absent("webhook")
-          })
-        )
+        Responses.written(endpoint)((respond) => webhooks.disable(params.webhook_id, respond))
     })
   })
 ).pipe(requiring(Webhooks))

@@ -62,7 +62,7 @@ export const layer = Layer.effect(
         yield* identify(actor)
         yield* addQuotaHeaders(quota)
         const authorized = authorize(Context.getUnsafe(endpoint.annotations, Runs)).pipe(
-          Effect.catch(ErrorMapping.insufficientScope),
+          ErrorMapping.translate,
           Effect.andThen(turns.run(key_id, httpEffect))
         )
         // Not as one context: merging it would copy the context of every request.

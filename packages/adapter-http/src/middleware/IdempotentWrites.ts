@@ -105,7 +105,7 @@ export const layer = Layer.effect(
         },
         (request) => asRecorded(Effect.provideService(httpEffect, CurrentKeyedRequest, request))
       )
-      return respond(yield* ErrorMapping.withKeyErrors(ErrorMapping.withinWriteTime(keyed, true)))
+      return respond(yield* ErrorMapping.translate(ErrorMapping.withinWriteTime(keyed, true)))
     })
 
     return IdempotentWrites.of((httpEffect, { endpoint }) => {

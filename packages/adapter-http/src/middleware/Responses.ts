@@ -120,7 +120,7 @@ export const written = (endpoint: HttpApiEndpoint.Top) => {
     Effect.flatMap(
       CurrentKeyedRequest,
       (record) => Effect.map(write({ encode, record }), (response) => toResponse(response))
-    ).pipe(ErrorMapping.withKeyErrors)
+    ).pipe(ErrorMapping.translate)
 }
 
 /** Responds with a complete list. */
