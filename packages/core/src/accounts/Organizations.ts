@@ -16,6 +16,7 @@ import { traced } from "../kernel/Traces.ts"
 import * as Audit from "../work/Audit.ts"
 import * as Changes from "../work/Changes.ts"
 import { type ConcurrentChanges, Decide } from "../work/Decide.ts"
+import type { Row } from "../work/Rows.ts"
 import { type Member, type MemberColumns, toColumns } from "./Members.ts"
 
 // ---------------------------------------------------------------- data
@@ -30,9 +31,7 @@ export const Organization = Schema.Struct({
 export interface Organization extends Schema.Schema.Type<typeof Organization> {}
 
 /** An organization as it is loaded for a decision. */
-export interface OrganizationRow extends Organization {
-  readonly version: Changes.Version
-}
+export type OrganizationRow = Row<Organization>
 
 /**
  * Updating an organization without changing a column serves as a lock on a count, such as the number of its tags: of

@@ -7,6 +7,7 @@ import { preview } from "../kernel/Text.ts"
 import { jsonSchemaOnly } from "../kernel/TextSchemas.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
+import type { Row } from "../work/Rows.ts"
 import { LinkedMedia, MessageMedia } from "./Media.ts"
 import { MessageDetails } from "./MessageDetails.ts"
 
@@ -97,9 +98,7 @@ export interface LinkedMessage extends Schema.Schema.Type<typeof LinkedMessage> 
  * A message as it is stored. Its `delivered_at` is what the provider reported; if
  * a message was read without a delivery report, callers see `read_at` there.
  */
-export interface MessageRow extends Message {
-  readonly version: Changes.Version
-}
+export type MessageRow = Row<Message>
 
 /** The columns of a message. */
 export interface MessageColumns extends Message {

@@ -5,6 +5,7 @@ import { EventId, WebhookDeliveryId, WebhookId } from "../kernel/Ids.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
 import { deliveryIdOf, type RaisedEvent } from "../work/RaisedEvents.ts"
+import type { Row } from "../work/Rows.ts"
 import type { ClaimedWork } from "../work/WorkQueue.ts"
 import { AnyEventType } from "./Events.ts"
 import type { WebhookRow } from "./Webhook.ts"
@@ -34,9 +35,7 @@ export const WebhookDelivery = Schema.Struct({
 }).annotate({ identifier: "WebhookDelivery", description: "One event for one webhook, with its attempts." })
 export interface WebhookDelivery extends Schema.Schema.Type<typeof WebhookDelivery> {}
 
-export interface WebhookDeliveryRow extends WebhookDelivery {
-  readonly version: Changes.Version
-}
+export type WebhookDeliveryRow = Row<WebhookDelivery>
 
 export const WebhookDeliveryRows = Changes.declareTable<WebhookDelivery>()({
   name: "webhook_deliveries",

@@ -32,12 +32,3 @@ describe("package exports", () => {
     })
   }
 })
-
-it("core's index names every public module", () => {
-  const index = textOf("packages/core/src/index.ts")
-  for (const [subpath, target] of Object.entries(exportsOf("core"))) {
-    if (!target.endsWith(".ts") || subpath === ".") continue
-    const name = basename(subpath)
-    assert.include(index, `export * as ${name} from "${target.replace("/src", "")}"`)
-  }
-})

@@ -18,6 +18,7 @@ import { Phone, phone_description } from "../../kernel/Phones.ts"
 import { text } from "../../kernel/TextSchemas.ts"
 import { Timestamp } from "../../kernel/Timestamps.ts"
 import * as Changes from "../../work/Changes.ts"
+import type { Row } from "../../work/Rows.ts"
 import type { Content } from "./Content.ts"
 import { FailureReason } from "./MessagingProvider.ts"
 import { TemplateChoice } from "./Templates.ts"
@@ -54,9 +55,7 @@ export interface SendColumns extends Send {
   readonly may_be_sent: boolean
 }
 
-export interface SendRow extends SendColumns {
-  readonly version: Changes.Version
-}
+export type SendRow = Row<SendColumns>
 
 /** Returns the send as callers see it. */
 export const toSend = (
