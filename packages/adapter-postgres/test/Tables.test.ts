@@ -2,6 +2,7 @@
 import { assert, layer } from "@effect/vitest"
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import * as Migrations from "@messaging-crm/adapter-postgres/Migrations"
+import { ChannelType, networkOf, started_type, types_with_phones } from "@messaging-crm/core/Channels"
 import { tables } from "@messaging-crm/core/Tables"
 import { Config, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
@@ -48,6 +49,34 @@ layer(database, { timeout: "5 minutes" })("the database", (it) => {
         assert.isTrue(isUnique(names, condition), `the unique columns of ${name}`)
       }))
   }
+
+  it.effect("accepts every type of channel", () =>
+    Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      const checks = yield* sql<{ readonly text: string }>`
+        SELECT pg_get_constraintdef(oid) AS text
+        FROM pg_constraint
+        WHERE contype = 'c' AND connamespace = current_schema()::regnamespace
+          AND pg_get_constraintdef(oid) LIKE ${`%ANY%${started_type}%`}
+      `
+      assert.lengthOf(checks, 2)
+      for (const { text } of checks) {
+        assert.sameMembers(Array.from(text.matchAll(/'(\w+)'/g), ([, type]) => type), [...ChannelType.literals])
+      }
+    }))
+
+  it.effect("names each type of channel with phones, or with templates, where it names one", () =>
+    Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      const functions = yield* sql<{ readonly text: string }>`
+        SELECT prosrc AS text
+        FROM pg_proc
+        WHERE pronamespace = current_schema()::regnamespace AND prosrc LIKE ${`%'${started_type}'%`}
+      `
+      assert.isNotEmpty(functions)
+      assert.deepStrictEqual(types_with_phones, [started_type])
+      assert.deepStrictEqual(ChannelType.literals.filter((type) => networkOf(type).has_templates), [started_type])
+    }))
 
   it.effect("loses no table but the counters of keys in a crash", () =>
     Effect.gen(function*() {

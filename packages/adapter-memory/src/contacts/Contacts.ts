@@ -1,6 +1,6 @@
 import type { AuditRecord } from "@messaging-crm/core/Audit"
 import * as Changes from "@messaging-crm/core/Changes"
-import { ChannelType } from "@messaging-crm/core/Channels"
+import { ChannelType, networkOf } from "@messaging-crm/core/Channels"
 import { IdentityNetworkIdRows, IdentityRows } from "@messaging-crm/core/ContactIdentities"
 import {
   type Contact,
@@ -29,7 +29,7 @@ const toContact = (row: Row): Contact => Struct.omit(row, ["email_key", "search_
 
 const isOn = (contact: ContactColumns, channel: ChannelType): boolean =>
   contact.identities.some(({ channel_type }) => channel_type === channel) ||
-  (channel === "phone_messaging" && contact.primary_phone !== null)
+  (networkOf(channel).has_phones && contact.primary_phone !== null)
 
 const matches = (tables: Table.Tables, organization_id: OrganizationId, match: ContactCriteria) => {
   const {

@@ -1,4 +1,4 @@
-import { ChannelRows } from "@messaging-crm/core/Channels"
+import { ChannelRows, types_with_phones } from "@messaging-crm/core/Channels"
 import { IdentityNetworkIdRows, IdentityRows } from "@messaging-crm/core/ContactIdentities"
 import { ConversationRows } from "@messaging-crm/core/Conversations"
 import { part_prefix } from "@messaging-crm/core/Idempotency"
@@ -100,10 +100,10 @@ const eraseCallbacks = (
   phones: ReadonlyArray<string>
 ): WorldState => {
   const { callbacks, tables } = state
-  const isFree = identify(tables, owner, "phone_messaging", phones).length === 0
+  const free_types = types_with_phones.filter((type) => identify(tables, owner, type, phones).length === 0)
   const names = [
     ...networkIdsOf(tables, owner, contact_id),
-    ...(isFree ? phones.map((name) => ({ channel_type: "phone_messaging", name })) : [])
+    ...free_types.flatMap((channel_type) => phones.map((name) => ({ channel_type, name })))
   ]
   const isErased = ({ channel_id, people }: CallbackRow) =>
     channel_id !== null &&

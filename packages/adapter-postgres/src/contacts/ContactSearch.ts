@@ -11,7 +11,7 @@
  *
  * Only `indexed` uses the shared connections: each other way may read many contacts for a page of a few.
  */
-import { ChannelType } from "@messaging-crm/core/Channels"
+import { ChannelType, networkOf } from "@messaging-crm/core/Channels"
 import type { Contact, ContactCriteria } from "@messaging-crm/core/Contacts"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
 import type { Found, PageRequest } from "@messaging-crm/core/Page"
@@ -65,7 +65,7 @@ const passes = (sql: SqlClient.SqlClient, match: ContactCriteria): Statement.Fra
   if (channel !== null && external_id === null) {
     const known = sql`contact.identities @> ${json([{ channel_type: channel }])}::jsonb`
     conditions.push(
-      channel === "phone_messaging" ? sql`(${known} OR contact.primary_phone IS NOT NULL)` : known
+      networkOf(channel).has_phones ? sql`(${known} OR contact.primary_phone IS NOT NULL)` : known
     )
   }
   if (owner_user_id !== null) conditions.push(sql`contact.owner_user_id = ${owner_user_id}`)

@@ -1,4 +1,5 @@
 import { ChannelType } from "@messaging-crm/core/Channels"
+import { types_with_phones } from "@messaging-crm/core/Channels"
 import { part_prefix } from "@messaging-crm/core/Idempotency"
 import type { ContactId, OrganizationId } from "@messaging-crm/core/Ids"
 import { IdentityId } from "@messaging-crm/core/Ids"
@@ -110,13 +111,13 @@ const callbacksErased = (
       SELECT identity_name.channel_type, identity_name.name
       ${namesOf(sql, organization_id, contact_id)}
       UNION
-      SELECT 'phone_messaging', phone
-      FROM unnest(${phones}::text[]) AS phone
+      SELECT with_phones.type, phone
+      FROM unnest(${types_with_phones}::text[]) AS with_phones (type), unnest(${phones}::text[]) AS phone
       WHERE NOT EXISTS (
         SELECT
         FROM identity_names identity_name
         WHERE identity_name.organization_id = ${organization_id}
-          AND identity_name.channel_type = 'phone_messaging' AND identity_name.name = ANY(${phones}::text[])
+          AND identity_name.channel_type = with_phones.type AND identity_name.name = ANY(${phones}::text[])
       )
     ), people AS MATERIALIZED (
       SELECT channel_type, array_agg(substr(name, CASE WHEN starts_with(name, '+') THEN 2 ELSE 1 END)) AS ids

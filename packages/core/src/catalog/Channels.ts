@@ -11,13 +11,11 @@ import { Timestamp } from "../kernel/Timestamps.ts"
 import type * as Changes from "../work/Changes.ts"
 import { type ConcurrentChanges, Decide, type DecisionContext } from "../work/Decide.ts"
 import { declareRows, pickFields, Rows } from "../work/Rows.ts"
+import { ChannelType, networkOf } from "./ChannelTypes.ts"
 
 // ---------------------------------------------------------------- data
 
-export const ChannelType = Schema.Literals(["phone_messaging", "photo_social", "page_messaging"]).annotate({
-  description: "`phone_messaging` is WhatsApp, `photo_social` is Instagram, `page_messaging` is Messenger."
-})
-export type ChannelType = typeof ChannelType.Type
+export * from "./ChannelTypes.ts"
 
 export const Channel = Schema.Struct({
   id: ChannelId,
@@ -84,7 +82,7 @@ export const connect = (
   { now }: Pick<DecisionContext, "now">
 ): Result.Result<Changes.Decision<Channel>, ChannelAddressTaken | BusinessAccountMismatch> => {
   const { address, type } = input
-  if ((type === "phone_messaging") !== (input.phone_messaging_business_account_id !== null)) {
+  if (networkOf(type).has_templates !== (input.phone_messaging_business_account_id !== null)) {
     return Result.fail(new BusinessAccountMismatch({ type }))
   }
   if (others.some((other) => other.type === type && other.address === address)) {

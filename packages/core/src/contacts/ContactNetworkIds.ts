@@ -5,6 +5,7 @@
  * `identity_names` has each network ID in its column `name`, with the identity.
  */
 import { Option, Schema } from "effect"
+import { type ChannelType, networkOf } from "../catalog/Channels.ts"
 import type { Country } from "../kernel/Countries.ts"
 import type { IdentityId } from "../kernel/Ids.ts"
 import { canonical, numberOf, spellings } from "../kernel/Phones.ts"
@@ -13,7 +14,7 @@ import type { Identity, Person } from "./Contact.ts"
 
 /** A network ID of an identity. Type of channel and network ID are the key, so it can refer to one identity only. */
 export interface IdentityNetworkId {
-  readonly channel_type: Identity["channel_type"]
+  readonly channel_type: ChannelType
   /** The network ID. Stored tables name its column so. */
   readonly name: string
   readonly identity_id: IdentityId
@@ -32,31 +33,35 @@ export const IdentityNetworkIdRows = Changes.declareTable<IdentityNetworkId>()({
 /** The network ID on phone messaging looks like a number, but is not certain to be one. */
 export class ExternalIdUnreadable extends Schema.TaggedError<ExternalIdUnreadable>()("ExternalIdUnreadable", {}) {}
 
+/** Whether the network IDs of a type of channel can be phone numbers. */
+const hasPhones = (channel_type: ChannelType | null): boolean =>
+  channel_type !== null && networkOf(channel_type).has_phones
+
 /** Digits and separators only, or the beginning of a number. Other IDs of networks have letters. */
 const number_like = /^[\s(]*(?:\+|tel:)|^[^\p{L}]*$/iu
 
 /** Returns whether a network ID that was read (`readNetworkId`) is a number, or cannot be taken for one. */
-export const isReadable = (channel_type: Identity["channel_type"] | null, network_id: string): boolean =>
-  channel_type !== "phone_messaging" || !number_like.test(network_id) || Option.isSome(numberOf(network_id))
+export const isReadable = (channel_type: ChannelType | null, network_id: string): boolean =>
+  !hasPhones(channel_type) || !number_like.test(network_id) || Option.isSome(numberOf(network_id))
 
 /** Returns the network ID that a client wrote: on phone messaging, a number in its canonical form. Networks write digits alone. */
 export const readNetworkId = (
-  channel_type: Identity["channel_type"] | null,
+  channel_type: ChannelType | null,
   written: string,
   country: Country | null
 ): string => {
-  if (channel_type !== "phone_messaging") return written
+  if (!hasPhones(channel_type)) return written
   const bare = /^[0-9]+$/.test(written) ? canonical(`+${written}`) : Option.none()
   return Option.getOrElse(Option.orElse(canonical(written, country), () => bare), () => written)
 }
 
 /** Returns distinct network IDs, and then the other spellings of those that are numbers on phone messaging. */
 export const withSpellings = (
-  channel_type: Identity["channel_type"],
+  channel_type: ChannelType,
   network_ids: ReadonlyArray<string>
 ): ReadonlyArray<string> =>
   Array.from(
-    new Set(channel_type === "phone_messaging" ? [...network_ids, ...network_ids.flatMap(spellings)] : network_ids)
+    new Set(hasPhones(channel_type) ? [...network_ids, ...network_ids.flatMap(spellings)] : network_ids)
   )
 
 /** Returns the distinct network IDs of a person, the external ID first. */
@@ -72,7 +77,7 @@ export const assignNetworkId = (
 
 /** Adds aliases to an identity. A network ID that already refers to an identity, this one or another, does not change. */
 export const addAliases = (
-  channel_type: Identity["channel_type"],
+  channel_type: ChannelType,
   identity_id: IdentityId,
   network_ids: ReadonlyArray<string>
 ): Changes.Changes => Changes.aliases(...network_ids.map((name) => ({ channel_type, name, identity_id })))

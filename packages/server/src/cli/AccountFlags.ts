@@ -1,6 +1,6 @@
 /** The flags for the account of a channel at WhatsApp, Messenger, or Instagram: its IDs, and a file with its token. */
 import { AccountIds, ChannelToken } from "@messaging-crm/core/ChannelAccounts"
-import type { ChannelType } from "@messaging-crm/core/Channels"
+import { type ChannelType, networkOf } from "@messaging-crm/core/Channels"
 import { SecretCanary } from "@messaging-crm/core/SecretCanary"
 import { AccountCheck } from "@messaging-crm/provider-cloud/AccountCheck"
 import { type CloudAccount, CloudAccounts } from "@messaging-crm/provider-cloud/CloudAccounts"
@@ -104,7 +104,7 @@ export const requireDatabaseKey = Effect.gen(function*() {
 /** Rejects a business account of a channel whose type has none, and the lack of one. */
 export const businessAccountMismatch = (type: ChannelType) =>
   new Admin.Rejected({
-    message: type === "phone_messaging"
+    message: networkOf(type).has_templates
       ? "A phone_messaging channel requires --business-account."
       : "--business-account is only for phone_messaging channels. Remove it."
   })

@@ -1,6 +1,6 @@
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { ApiKeys, CreateApiKey, Expiry, Scope } from "@messaging-crm/core/ApiKeys"
-import { Channels, ChannelType, ConnectChannel } from "@messaging-crm/core/Channels"
+import { Channels, ChannelType, ConnectChannel, networkOf } from "@messaging-crm/core/Channels"
 import { CreateOrganization, Organizations } from "@messaging-crm/core/Organizations"
 import { Effect, Option, Redacted } from "effect"
 import { Command, Flag } from "effect/cli"
@@ -50,7 +50,7 @@ export const init = Command.make(
   },
   Effect.fnUntraced(function*({ address, business_account, channel_name, expires, json, type, ...flags }) {
     const organization = yield* Admin.typed(CreateOrganization, flags)
-    if ((type === "phone_messaging") !== Option.isSome(business_account)) {
+    if (networkOf(type).has_templates !== Option.isSome(business_account)) {
       return yield* businessAccountMismatch(type)
     }
     const channel = yield* Admin.typed(ConnectChannel, {

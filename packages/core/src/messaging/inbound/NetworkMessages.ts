@@ -3,7 +3,7 @@
  * network's own app, by the business (contract §15.2).
  */
 import { DateTime, Effect, Option } from "effect"
-import type { Channel } from "../../catalog/Channels.ts"
+import { type Channel, networkOf } from "../../catalog/Channels.ts"
 import { findOrCreateByIdentity, isNewToContact, networkIdsOf } from "../../contacts/ContactIdentities.ts"
 import { makeFindMatch, type Matched, unmatched } from "../../contacts/ContactMatches.ts"
 import { ContactStore, type Person } from "../../contacts/Contacts.ts"
@@ -54,7 +54,7 @@ export const personOf = (channel: Channel, { aliases = [], ...sender }: typeof P
   ...sender,
   aliases,
   channel_type: channel.type,
-  phone: channel.type === "phone_messaging"
+  phone: networkOf(channel.type).has_phones
     ? Option.getOrNull(Option.firstSomeOf([sender.external_id, ...aliases].map(numberOf)))
     : null
 })

@@ -1,7 +1,6 @@
 /** Content: the complete text or template of a send. */
 import { Schema } from "effect"
-import type { ChannelType } from "../../catalog/Channels.ts"
-import { limits } from "../../kernel/Limits.ts"
+import type { TextLimit } from "../../catalog/Channels.ts"
 import { utf8Bytes } from "../../kernel/Text.ts"
 import { TemplateValues } from "./Template.ts"
 
@@ -29,19 +28,6 @@ export type Content = typeof Content.Type
 
 /** Returns whether this version can send a content, which a newer version may have stored. */
 export const isKnownContent = Schema.is(Content)
-
-/** The longest text that a network accepts, in its unit. */
-interface TextLimit {
-  readonly max: number
-  readonly unit: "bytes" | "characters"
-}
-
-/** The longest text that the network of a channel accepts, in code points or in bytes of UTF-8 (contract §12.2). */
-export const text_limits: Readonly<Record<ChannelType, TextLimit>> = {
-  phone_messaging: { max: limits.message_text_chars_max, unit: "characters" },
-  page_messaging: { max: limits.page_messaging_text_chars_max, unit: "characters" },
-  photo_social: { max: limits.photo_social_text_bytes_max, unit: "bytes" }
-}
 
 /** The text is longer than the network of its channel accepts. */
 export class TextTooLong extends Schema.TaggedError<TextTooLong>()("TextTooLong", {

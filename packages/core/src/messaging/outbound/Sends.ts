@@ -3,7 +3,7 @@
  * or rejected it (contract §12).
  */
 import { Context, Effect, Layer, Option, Result, Schema } from "effect"
-import type { Channel } from "../../catalog/Channels.ts"
+import { type Channel, networkOf, started_type } from "../../catalog/Channels.ts"
 import { findOrCreateByIdentity, withSpellings } from "../../contacts/ContactIdentities.ts"
 import { makeFindMatch, type Matched, unmatched } from "../../contacts/ContactMatches.ts"
 import { erasedExternalId, type Person, ReferenceUnknown } from "../../contacts/Contacts.ts"
@@ -32,7 +32,7 @@ import {
   isReplyWindowOpen,
   open as openConversation
 } from "../Conversations.ts"
-import { type Content, isWithin, text_limits, TextTooLong } from "./Content.ts"
+import { type Content, isWithin, TextTooLong } from "./Content.ts"
 import {
   everySend,
   type OutgoingSend,
@@ -130,7 +130,7 @@ export const start = resultFunction(
 )
 
 const personOf = ({ phone }: StartConversation): Person => ({
-  channel_type: "phone_messaging",
+  channel_type: started_type,
   external_id: phone,
   aliases: [],
   phone,
@@ -166,7 +166,7 @@ export const send = (
   if (recipient === erasedExternalId(identity_id)) return Result.fail(new RecipientErased())
   const to = { conversation_id, channel_id, recipient, member_id }
   if (input.type === "text") {
-    const limit = text_limits[channel_type]
+    const limit = networkOf(channel_type).text
     if (!isWithin(input.text, limit)) return Result.fail(new TextTooLong({ channel_type, ...limit }))
     return isReplyWindowOpen(conversation.value, context.now)
       ? Result.succeed(queue(to, { type: "text", text: input.text }, conversation.value, context))
@@ -212,7 +212,7 @@ const makeLoadStart = Effect.gen(function*() {
     organization_id: OrganizationId,
     { channel_id, phone }: StartConversation
   ) {
-    const channel = { id: channel_id, type: "phone_messaging" } as const
+    const channel = { id: channel_id, type: started_type }
     const identities = yield* conversations.identify(organization_id, channel, withSpellings(channel.type, [phone]))
     const contact = identities.length > 0 ? unmatched : yield* findMatch(organization_id, "primary_phone", phone)
     return { identities, contact }

@@ -5,7 +5,7 @@
  * while the provider is down. Lists are never read from it.
  */
 import { Cache, Context, Duration, Effect, Exit, Layer, Option, Result, Schema } from "effect"
-import { type Channel, ChannelRows } from "../../catalog/Channels.ts"
+import { type Channel, ChannelRows, networkOf } from "../../catalog/Channels.ts"
 import { CurrentActor } from "../../kernel/Actor.ts"
 import type { ChannelId, OrganizationId } from "../../kernel/Ids.ts"
 import { operation } from "../../kernel/Operations.ts"
@@ -42,7 +42,7 @@ export const noTemplate: FoundTemplate = Result.fail(new TemplateNotFound())
 /** Returns the content of a send with a template that was found on the channel. */
 export const templateContent = resultFunction(
   function*(channel: Channel, found: FoundTemplate, { components }: TemplateChoice) {
-    if (channel.type !== "phone_messaging") return yield* Result.fail(new ChannelTypeUnsuited())
+    if (!networkOf(channel.type).has_templates) return yield* Result.fail(new ChannelTypeUnsuited())
     const template = yield* found
     const filled = yield* fillTemplate(template, components)
     const { id, language, name } = template
