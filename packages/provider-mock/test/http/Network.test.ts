@@ -126,6 +126,15 @@ describe("the network", () => {
       assert.strictEqual(yield* post(`${url}/script`, "{}"), 400)
     })))
 
+  it.live("accepts a script for 1 to 10,000 whole calls", () =>
+    withNetworkOnly(Effect.fnUntraced(function*(url) {
+      const behavior = { responses: [{ response: "accept" }], reports: [], reply: null }
+      for (const [next_calls, status] of [[0, 400], [1, 204], [1.5, 400], [10_000, 204], [10_001, 400]]) {
+        const script = JSON.stringify({ target: { next_calls }, behavior })
+        assert.strictEqual(yield* post(`${url}/script`, script), status, `${next_calls}`)
+      }
+    })))
+
   it.live("rejects a report with a field that no callback can have, and names the field", () =>
     withNetworkOnly(Effect.fnUntraced(function*(url) {
       const { status, text } = yield* report(url, { ...photo(1), sent_at: "yesterday" })
