@@ -6,6 +6,7 @@ import { type Identity, insertContact, no_marketing_preference } from "@messagin
 import { ConversationRows, newConversation } from "@messaging-crm/core/Conversations"
 import {
   type ChannelId,
+  type ContactId,
   ConversationId,
   IdentityId,
   MediaId,
@@ -25,8 +26,11 @@ import { newContact } from "./Contacts.ts"
 /** The rows of a conversation, and its IDs. */
 export type Thread = Effect.Success<ReturnType<typeof thread>>
 
-/** A channel, a person on it, and their conversation. */
-export const thread = Effect.fnUntraced(function*(organization_id: OrganizationId) {
+/** A channel, a person on it, and their conversation. `named` gives the person and the conversation IDs that others have too. */
+export const thread = Effect.fnUntraced(function*(
+  organization_id: OrganizationId,
+  named: { readonly contact_id?: ContactId; readonly conversation_id?: ConversationId } = {}
+) {
   const channel = yield* Catalog.channel(organization_id)
   const names = { display_name: null, username: null }
   const { type: channel_type } = channel
@@ -38,9 +42,10 @@ export const thread = Effect.fnUntraced(function*(organization_id: OrganizationI
     ...names,
     ...no_marketing_preference
   }
-  const contact = { ...yield* newContact, identities: [identity] }
+  const fresh = yield* newContact
+  const contact = { ...fresh, id: named.contact_id ?? fresh.id, identities: [identity] }
   const ids = { contact_id: contact.id, identity_id: identity.id }
-  const conversation_id = ConversationId.make(yield* uuid)
+  const conversation_id = named.conversation_id ?? ConversationId.make(yield* uuid)
   yield* mustCommit(
     organization_id,
     insertContact(contact),

@@ -105,6 +105,33 @@ const purges = (it: It) => {
     }))
 }
 
+const otherOrganizations = (it: It) => {
+  it.effect("removes nothing of another organization whose rows have the same IDs", () =>
+    Effect.gen(function*() {
+      yield* removeOthers
+      const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
+      const thread = yield* Fixtures.thread(ours)
+      const other = yield* Fixtures.thread(theirs, thread)
+      const { file, message: { id } } = yield* createFileMessage(ours, thread, 1)
+      const media = { ...yield* Fixtures.file(theirs, { id: file }), kind: "image", transcript: null } as const
+      const left = yield* Fixtures.message(theirs, other, { id, created_at: afterNoon(2), media, text: "theirs" })
+      yield* Fixtures.webhook(theirs, { include_resource: true })
+      const resource = { name: "message", value: { id }, contact_id: other.contact_id, message_id: id }
+      yield* Fixtures.mustCommit(theirs, Changes.raise(yield* Fixtures.newEvent({ resource })))
+      const events = yield* Fixtures.storedEvents(theirs, "message.sent")
+      assert.strictEqual(yield* purge(10, 1), 1)
+      assert.deepStrictEqual(yield* texts(ours, thread), [])
+      assert.deepStrictEqual(yield* texts(theirs, other), ["theirs"])
+      assert.deepStrictEqual(yield* previews(theirs, other), ["theirs", "theirs"])
+      assert.isTrue(Option.isSome(yield* MediaStore.use((store) => store.find(theirs, file))))
+      const found = MessageStore.use((store) =>
+        store.findByProviderId(theirs, other.channel.id, left.provider_message_id ?? "")
+      )
+      assert.isTrue(Option.isSome(yield* found))
+      assert.deepStrictEqual(yield* Fixtures.storedEvents(theirs, "message.sent"), events)
+    }))
+}
+
 const previewsAndSends = (it: It) => {
   it.effect("clears the previews of removed messages, and no others", () =>
     Effect.gen(function*() {
@@ -175,5 +202,6 @@ const previewsAndSends = (it: It) => {
 
 export const portTests = (it: It) => {
   purges(it)
+  otherOrganizations(it)
   previewsAndSends(it)
 }
