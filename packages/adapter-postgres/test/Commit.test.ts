@@ -5,11 +5,13 @@ import { CallbackStore } from "@messaging-crm/core/CallbackInbox"
 import * as Changes from "@messaging-crm/core/Changes"
 import { AddNote, Contacts, UpdateContact } from "@messaging-crm/core/Contacts"
 import { TagId } from "@messaging-crm/core/Ids"
+import { Rows } from "@messaging-crm/core/Rows"
 import { SendMessage, Sends } from "@messaging-crm/core/Sends"
 import { TagRows } from "@messaging-crm/core/Tags"
 import { Array, Context, DateTime, Effect, Fiber } from "effect"
 import { SqlClient } from "effect/sql"
 import { actor, conflictCount, loadContact, unbounded } from "./CommitScene.ts"
+import { runAsOne } from "./LockScene.ts"
 import * as Processes from "./Processes.ts"
 import { waiterFor, whileHeld, whileLocked, whileOpen } from "./Sessions.ts"
 
@@ -110,6 +112,23 @@ it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
           return committing
         }))
       assert.strictEqual(yield* Fiber.join(committing), "committed")
+    }))
+
+  it.effect("shares a statement with another commit from the same callback", () =>
+    Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      const ours = yield* Fixtures.organization
+      const callback = yield* Fixtures.callback(null, [])
+      const tags = yield* Effect.forEach(
+        ["one", "two"],
+        (name) =>
+          Effect.map(Fixtures.uuid, (id) => ({ id: TagId.make(id), name, name_key: name, color: "red" as const }))
+      )
+      yield* runAsOne(
+        sql,
+        tags.map((tag) => ({ organization_id: ours, changes: { ...TagRows.insert(tag), callback } }))
+      )
+      assert.lengthOf(yield* Rows.use((rows) => rows.list(TagRows, ours)), 2)
     }))
 
   it.effect("locks the work that it keeps, so that no other session claims or settles it meanwhile", () =>
