@@ -1,17 +1,28 @@
-/** Tests of the guarantees of `Commit`, without batches, and of stores that read most types of columns, with the schemas' codecs. */
-import { it } from "@effect/vitest"
+/**
+ * Tests of the guarantees of every port, with commits without batches, and without the indexes that only speed up queries: an
+ * order that a statement does not ask for is then that of the rows.
+ */
 import { layer } from "@messaging-crm/adapter-postgres"
-import * as Commit from "@messaging-crm/conformance/Commit"
-import { Ids } from "@messaging-crm/core/Ids"
-import { Layer } from "effect"
-import * as Contacts from "../../conformance/src/Ports/Contacts.ts"
-import * as Conversations from "../../conformance/src/Ports/Conversations.ts"
-import * as Messages from "../../conformance/src/Ports/Messages.ts"
+import * as Storage from "@messaging-crm/conformance/Storage"
+import { Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
 import * as PlainCommit from "../src/work/Commit.ts"
 import * as Database from "../testing/Database.ts"
 
-const storage = Layer.mergeAll(layer, PlainCommit.layer, Ids.layer).pipe(Layer.provide(Database.layer))
+const withoutIndexes = Layer.effectDiscard(SqlClient.SqlClient.use(Effect.fnUntraced(function*(sql) {
+  const indexes = yield* sql<{ readonly name: string }>`
+    SELECT indexrelid::regclass::text AS name
+    FROM pg_index
+    WHERE NOT indisunique AND indrelid IN (
+      SELECT oid FROM pg_class WHERE relnamespace = current_schema()::regnamespace
+    )
+  `
+  yield* sql.unsafe(`DROP INDEX ${indexes.map(({ name }) => name).join(", ")}`)
+})))
 
-it.layer(storage, { timeout: "5 minutes" })("Commits without batches and the schemas' codecs", (it) => {
-  for (const { portTests } of [Commit, Contacts, Conversations, Messages]) portTests(it, { runs: 5 })
-})
+const storage = Layer.mergeAll(layer, PlainCommit.layer).pipe(
+  Layer.provideMerge(withoutIndexes),
+  Layer.provide(Database.layer)
+)
+
+Storage.portSuite("postgres without batches and indexes", storage, { runs: 5 })

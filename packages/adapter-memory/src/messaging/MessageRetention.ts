@@ -43,16 +43,7 @@ const removeMessage =
     return Table.change(remaining, ContactRows, owner, contact_id, clear)
   }
 
-/** Returns at most `limit` rows that were created before a time, the oldest first. */
-const oldest = <Columns extends { readonly created_at: Timestamp }>(
-  rows: ReadonlyArray<Table.Owned<Columns>>,
-  before: Timestamp,
-  limit: number
-) =>
-  rows
-    .filter(({ row }) => DateTime.isLessThan(row.created_at, before))
-    .toSorted((a, b) => DateTime.Order(a.row.created_at, b.row.created_at))
-    .slice(0, limit)
+const createdAt = ({ created_at }: { readonly created_at: Timestamp }) => created_at
 
 /** Layer that removes old messages from the in-memory world. */
 export const layer = Layer.effect(
@@ -62,12 +53,10 @@ export const layer = Layer.effect(
       purge: (before, limit) =>
         modify((state) => {
           const ended_sends = Table.allOfEveryOwner(state.tables, SendRows).filter(({ row }) => !isOpen(row))
-          const sends = oldest(ended_sends, before, limit)
-          const withoutSends = sends.reduce(
-            (remaining, { organization_id, row }) => Table.remove(remaining, SendRows, organization_id, row.id),
-            state.tables
-          )
-          const messages = oldest(Table.allOfEveryOwner(withoutSends, MessageRows), before, limit - sends.length)
+          const sends = Table.oldest(ended_sends, createdAt, before, limit)
+          const withoutSends = Table.removeAll(state.tables, SendRows, sends)
+          const stored = Table.allOfEveryOwner(withoutSends, MessageRows)
+          const messages = Table.oldest(stored, createdAt, before, limit - sends.length)
           return [
             sends.length + messages.length,
             { ...state, tables: messages.reduce(removeMessage(before), withoutSends) }

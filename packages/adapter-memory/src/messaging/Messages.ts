@@ -6,7 +6,7 @@ import {
   MessageStore,
   ProviderMessageRows
 } from "@messaging-crm/core/Messages"
-import { DateTime, Layer, Option, Struct } from "effect"
+import { Layer, Option, Struct } from "effect"
 import { longPage, positionOf } from "../world/Order.ts"
 import * as Table from "../world/Table.ts"
 import { World } from "../world/World.ts"
@@ -60,7 +60,8 @@ export const layer = Layer.effect(
           const [old, tables] = Table.purge(
             state.tables,
             ProviderMessageRows,
-            ({ created_at, message_id }) => message_id === null && DateTime.isLessThan(created_at, before),
+            ({ created_at, message_id }) => message_id === null ? created_at : null,
+            before,
             limit
           )
           return [old.length, { ...state, tables }]

@@ -64,16 +64,11 @@ export const layer = Layer.effect(
         ),
       purge: (before, limit) =>
         modify((state) => {
-          const isOld = ({ created_at }: ListedEvent) => DateTime.isLessThan(created_at, before)
-          const [old, remaining] = Table.purge(state.tables, EventRows, isOld, limit)
+          const [old, remaining] = Table.purge(state.tables, EventRows, ({ created_at }) => created_at, before, limit)
           const event_ids = new Set<string>(old.map(({ id }) => id))
-          const [, tables] = Table.purge(
-            remaining,
-            WebhookDeliveryRows,
-            ({ event_id }) => event_ids.has(event_id),
-            Infinity
-          )
-          return [old.length, { ...state, tables }]
+          const deliveries = Table.allOfEveryOwner(remaining, WebhookDeliveryRows)
+            .filter(({ row }) => event_ids.has(row.event_id))
+          return [old.length, { ...state, tables: Table.removeAll(remaining, WebhookDeliveryRows, deliveries) }]
         })
     })
   )

@@ -26,8 +26,7 @@ export const layer = Layer.effect(
         ),
       purge: (before, limit) =>
         modify((state) => {
-          const isOld = ({ at }: AuditRecord) => DateTime.isLessThan(at, before)
-          const [old, tables] = Table.purge(state.tables, AuditRows, isOld, limit)
+          const [old, tables] = Table.purge(state.tables, AuditRows, ({ at }) => at, before, limit)
           return [old.length, { ...state, tables }]
         })
     })

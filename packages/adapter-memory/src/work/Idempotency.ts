@@ -1,6 +1,5 @@
-import type { RecordedResponse } from "@messaging-crm/core/Changes"
 import { IdempotencyStore } from "@messaging-crm/core/Idempotency"
-import { DateTime, Layer, Option, Struct } from "effect"
+import { Layer, Option, Struct } from "effect"
 import * as Table from "../world/Table.ts"
 import { World } from "../world/World.ts"
 import { IdempotencyRows } from "./PrivateTables.ts"
@@ -19,8 +18,13 @@ export const layer = Layer.effect(
         ),
       purge: (before, limit) =>
         modify((state) => {
-          const isOld = ({ created_at }: RecordedResponse) => DateTime.isLessThan(created_at, before)
-          const [old, tables] = Table.purge(state.tables, IdempotencyRows, isOld, limit)
+          const [old, tables] = Table.purge(
+            state.tables,
+            IdempotencyRows,
+            ({ created_at }) => created_at,
+            before,
+            limit
+          )
           return [old.length, { ...state, tables }]
         })
     })

@@ -24,7 +24,10 @@ export const layer = Layer.effect(
       purge: (before, limit) =>
         modify((state) => {
           const isExpired = (row: StorageUseRow) => DateTime.isLessThan(row.expires_at, before)
-          const expired = new Set(state.storage_use.filter(isExpired).slice(0, limit))
+          const oldest = state.storage_use.filter(isExpired).toSorted((a, b) =>
+            DateTime.Order(a.expires_at, b.expires_at)
+          )
+          const expired = new Set(oldest.slice(0, limit))
           return [expired.size, { ...state, storage_use: state.storage_use.filter((row) => !expired.has(row)) }]
         })
     })

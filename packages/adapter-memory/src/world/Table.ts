@@ -6,7 +6,8 @@
 import * as Changes from "@messaging-crm/core/Changes"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
 import type * as Declared from "@messaging-crm/core/Table"
-import { HashMap, Option } from "effect"
+import type { Timestamp } from "@messaging-crm/core/Timestamps"
+import { DateTime, HashMap, Option } from "effect"
 
 interface Stored {
   readonly version: Changes.Version
@@ -175,19 +176,38 @@ export const change = <Columns extends object>(
     onSome: (row) => Option.getOrThrow(put(tables, ref, owner, changeRow(row)))
   })
 
-/** Removes at most `limit` old rows of any owner. Returns the removed rows and the remaining tables. */
+/** Returns at most `limit` rows with a time before another one, the oldest first. A row without a time is left out. */
+export const oldest = <Columns>(
+  rows: ReadonlyArray<Owned<Columns>>,
+  timeOf: (row: Row<Columns>) => Timestamp | null,
+  before: Timestamp,
+  limit: number
+): ReadonlyArray<Owned<Columns>> =>
+  rows
+    .flatMap((owned) => {
+      const at = timeOf(owned.row)
+      return at !== null && DateTime.isLessThan(at, before) ? [{ owned, at }] : []
+    })
+    .toSorted((a, b) => DateTime.Order(a.at, b.at))
+    .slice(0, limit)
+    .map(({ owned }) => owned)
+
+/** Removes rows of any owner. */
+export const removeAll = <Columns extends object>(
+  tables: Tables,
+  ref: TableRef<Columns>,
+  rows: ReadonlyArray<Owned<Columns>>
+): Tables =>
+  rows.reduce((remaining, { organization_id, row }) => remove(remaining, ref, organization_id, keyOf(ref, row)), tables)
+
+/** Removes the rows of any owner that `oldest` returns. Returns the removed rows and the remaining tables. */
 export const purge = <Columns extends object>(
   tables: Tables,
   ref: TableRef<Columns>,
-  isOld: (row: Row<Columns>) => boolean,
+  timeOf: (row: Row<Columns>) => Timestamp | null,
+  before: Timestamp,
   limit: number
 ): readonly [ReadonlyArray<Row<Columns>>, Tables] => {
-  const old = allOfEveryOwner(tables, ref).filter(({ row }) => isOld(row)).slice(0, limit)
-  return [
-    old.map(({ row }) => row),
-    old.reduce(
-      (remaining, { organization_id, row }) => remove(remaining, ref, organization_id, keyOf(ref, row)),
-      tables
-    )
-  ]
+  const old = oldest(allOfEveryOwner(tables, ref), timeOf, before, limit)
+  return [old.map(({ row }) => row), removeAll(tables, ref, old)]
 }

@@ -31,18 +31,17 @@ const positionOf = ({ created_at, id }: ListedEvent): Position => ({ at: created
 const beginning: Position = { at: afterNoon(-1), id: Fixtures.nil }
 
 const purges = (it: It) => {
-  it.effect("deletes events that are old enough, with their deliveries, up to the limit", () =>
+  it.effect("deletes events that are old enough, the oldest first, with their deliveries, up to the limit", () =>
     Effect.gen(function*() {
       const store = yield* Fixtures.withoutEvents(afterNoon(0))
       const ours = yield* Fixtures.organization
       const to = yield* Fixtures.webhook(ours, { created_at: afterNoon(-3) })
-      yield* Effect.forEach([-3, -2, -1], (millis) => Fixtures.raisedDelivery(ours, to, millis))
-      const young = yield* Fixtures.raisedDelivery(ours, to, 0)
-      assert.strictEqual(yield* store.purge(afterNoon(0), 2), 2)
-      assert.strictEqual(yield* store.purge(afterNoon(0), 2), 1)
-      assert.strictEqual(yield* store.purge(afterNoon(0), 2), 0)
-      const left = yield* WebhookDeliveryStore.use((deliveries) => deliveries.list(ours, to.id, 9))
-      assert.deepStrictEqual(left, [young])
+      const raised = yield* Effect.forEach([0, -1, -2, -3], (millis) => Fixtures.raisedDelivery(ours, to, millis))
+      for (const [removed, left] of [[2, 2], [1, 1], [0, 1]] as const) {
+        assert.strictEqual(yield* store.purge(afterNoon(0), 2), removed)
+        const listed = yield* WebhookDeliveryStore.use((deliveries) => deliveries.list(ours, to.id, 9))
+        assert.deepStrictEqual(listed, raised.slice(0, left))
+      }
     }))
 }
 

@@ -35,16 +35,19 @@ export const portTests = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(yield* store.find(ours, IdempotencyKey.make("another-key")), Option.none())
     }), { arbitrary: { runs } })
 
-  it.effect("deletes records that are old enough, up to the limit", () =>
+  it.effect("deletes records that are old enough, the oldest first, up to the limit", () =>
     Effect.gen(function*() {
       const store = yield* IdempotencyStore
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
       while ((yield* store.purge(afterNoon(0), 1000)) > 0) continue
       const keys = ["first-key", "second-key", "third-key"].map((value) => IdempotencyKey.make(value))
       yield* Effect.forEach(keys, (oldKey, index) =>
-        write(index === 1 ? theirs : ours, oldKey, new Uint8Array(), afterNoon(-10 + index)))
+        write(index === 1 ? theirs : ours, oldKey, new Uint8Array(), afterNoon(-10 - index)))
       yield* write(ours, key, new Uint8Array())
       assert.strictEqual(yield* store.purge(afterNoon(0), 2), 2)
+      const left = yield* Effect.forEach(keys, (oldKey, index) =>
+        store.find(index === 1 ? theirs : ours, oldKey))
+      assert.deepStrictEqual(left.map(Option.isSome), [true, false, false])
       assert.strictEqual(yield* store.purge(afterNoon(0), 2), 1)
       assert.strictEqual(yield* store.purge(afterNoon(0), 2), 0)
       assert.isTrue(Option.isSome(yield* store.find(ours, key)))

@@ -31,15 +31,15 @@ export const portTests = (it: It) => {
       assert.strictEqual(yield* add(ours, { ...use, bytes: 0 }, afterNoon(0)), 500)
     }))
 
-  it.effect("deletes expired sums, up to the limit", () =>
+  it.effect("deletes expired sums, the oldest first, up to the limit", () =>
     Effect.gen(function*() {
       const { add, purge } = yield* StorageUseStore
       const ours = yield* Fixtures.organization
       while ((yield* purge(afterNoon(0), 1000)) > 0) continue
-      for (const at of [-3, -2, -1, 9]) yield* add(ours, { bytes: 1, expires_at: afterNoon(at) }, afterNoon(-9))
-      assert.strictEqual(yield* purge(afterNoon(0), 2), 2)
-      assert.strictEqual(yield* purge(afterNoon(0), 2), 1)
-      assert.strictEqual(yield* purge(afterNoon(0), 2), 0)
-      assert.strictEqual(yield* add(ours, { bytes: 0, expires_at: afterNoon(9) }, afterNoon(-9)), 1)
+      for (const at of [9, -1, -2, -3]) yield* add(ours, { bytes: 1, expires_at: afterNoon(at) }, afterNoon(-9))
+      for (const [removed, left] of [[2, 2], [1, 1], [0, 1]] as const) {
+        assert.strictEqual(yield* purge(afterNoon(0), 2), removed)
+        assert.strictEqual(yield* add(ours, { bytes: 0, expires_at: afterNoon(9) }, afterNoon(-9)), left)
+      }
     }))
 }

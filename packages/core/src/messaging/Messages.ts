@@ -146,7 +146,7 @@ export const positionOf = ({ created_at, id }: Message): Position => ({ at: crea
  *   its message and that message's contact once the message has arrived. If one of
  *   `erased_ids` has a row, it returns that row. One snapshot has all rows.
  * - `purgeEarlyUpdates` removes at most `limit` rows that were created before a
- *   time and have no message, and returns how many it removed.
+ *   time and have no message, the oldest first, and returns how many it removed.
  */
 export class MessageStore extends Context.Service<MessageStore, {
   readonly find: (

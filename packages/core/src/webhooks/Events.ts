@@ -288,8 +288,8 @@ export const bodyFor = (
  *   had ended is ordered after the events of that one. No page contains resources.
  * - `haveNext` returns for each position whether `committed` would return an event after it.
  * - `lastCommitted` returns the last event of that order.
- * - `purge` deletes at most `limit` events older than `before`, with their
- *   deliveries, and returns the number of events.
+ * - `purge` deletes at most `limit` events older than `before`, the oldest first,
+ *   with their deliveries, and returns the number of events.
  */
 export class EventStore extends Context.Service<EventStore, {
   readonly list: (

@@ -71,8 +71,8 @@ export const make = (
  *
  * - `list` returns at most `limit` records of the organization that pass every
  *   filter that is not null, ordered by `at` descending, then ID descending.
- * - `purge` deletes at most `limit` records older than `before`, of any
- *   organization, and returns their number.
+ * - `purge` deletes at most `limit` records older than `before`, the oldest
+ *   first, of any organization, and returns their number.
  */
 export class AuditStore extends Context.Service<AuditStore, {
   readonly list: (

@@ -148,7 +148,7 @@ const restorePending = (tally: Tally, expires_at: number, bytes: number): void =
  *
  * - `add` adds bytes that expire at a time, and returns all bytes of the organization that expire after `now`.
  *   Concurrent calls all count. Without bytes it writes nothing.
- * - `purge` deletes at most `limit` sums that have expired before a time, and returns their number.
+ * - `purge` deletes at most `limit` sums that have expired before a time, the oldest first, and returns their number.
  */
 export class StorageUseStore extends Context.Service<StorageUseStore, {
   readonly add: (

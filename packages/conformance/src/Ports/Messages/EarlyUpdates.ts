@@ -62,7 +62,7 @@ const keptUpdates = (it: It, { runs }: Options) => {
 }
 
 const purges = (it: It) => {
-  it.effect("deletes pending updates that are old enough, up to the limit, and no message", () =>
+  it.effect("deletes pending updates that are old enough, the oldest first, up to the limit, and no message", () =>
     Effect.gen(function*() {
       const store = yield* MessageStore
       const ours = yield* Fixtures.organization
@@ -70,7 +70,7 @@ const purges = (it: It) => {
       const { channel, conversation_id } = thread
       while ((yield* store.purgeEarlyUpdates(afterNoon(10), 1000)) > 0) continue
       const read = { status: "read", at: afterNoon(3) } as const
-      for (const millis of [1, 2, 3, 10]) yield* storeEarly(ours, channel.id, `${millis}`, read, afterNoon(millis))
+      for (const millis of [10, 3, 2, 1]) yield* storeEarly(ours, channel.id, `${millis}`, read, afterNoon(millis))
       const arrived = yield* Fixtures.newMessage(conversation_id, {
         provider_message_id: "4",
         created_at: afterNoon(-9)
@@ -80,14 +80,14 @@ const purges = (it: It) => {
       yield* Fixtures.mustCommit(ours, insert(channel.id, thread.contact_id, early, arrived))
       const older = yield* Fixtures.newMessage(conversation_id, { provider_message_id: "5", created_at: afterNoon(-9) })
       yield* Fixtures.mustCommit(ours, Fixtures.insertMessage(thread, older))
-      assert.strictEqual(yield* store.purgeEarlyUpdates(afterNoon(10), 2), 2)
-      assert.strictEqual(yield* store.purgeEarlyUpdates(afterNoon(10), 2), 1)
-      assert.strictEqual(yield* store.purgeEarlyUpdates(afterNoon(10), 2), 0)
-      const left = yield* Effect.forEach(
+      const left = Effect.forEach(
         ["1", "2", "3", "4", "5", "10"],
         (id) => Effect.map(store.findByProviderId(ours, channel.id, id), Option.isSome)
       )
-      assert.deepStrictEqual(left, [false, false, false, true, true, true])
+      for (const [removed, isLeft] of [[2, true], [1, false], [0, false]] as const) {
+        assert.strictEqual(yield* store.purgeEarlyUpdates(afterNoon(10), 2), removed)
+        assert.deepStrictEqual(yield* left, [false, false, isLeft, true, true, true])
+      }
     }))
 }
 
