@@ -1,4 +1,4 @@
-/** The mutants that survive. Each is printed at once, so that a run that is stopped has shown what it found. */
+/** The mutants that survive or run out of time. Each is printed at once, so that a run that is stopped has shown what it found. */
 import type { MutantResult } from "@stryker-mutator/api/core"
 import { declareClassPlugin, PluginKind } from "@stryker-mutator/api/plugin"
 import { readFileSync } from "node:fs"
@@ -8,8 +8,16 @@ import { equivalent } from "./equivalent.ts"
 /** Whether tests judge a mutant: it compiles, and is no declaration. */
 export const isJudged = ({ status }: MutantResult): boolean => !["CompileError", "Ignored"].includes(status)
 
-export const survives = (mutant: MutantResult): boolean =>
-  isJudged(mutant) && !["Killed", "Timeout", "RuntimeError"].includes(mutant.status)
+/**
+ * Whether a mutant ran out of time, which proves nothing on a busy machine: that of Stryker, or that of Vitest. A loop that ran
+ * far more often than that of the original is no matter of time.
+ */
+export const isTimeout = ({ status, statusReason = "" }: MutantResult): boolean =>
+  (status === "Timeout" && !statusReason.startsWith("Hit limit reached")) ||
+  (status === "Killed" && /\b(Test|Hook) timed out in /.test(statusReason))
+
+export const isKilled = (mutant: MutantResult): boolean =>
+  ["Killed", "Timeout", "RuntimeError"].includes(mutant.status) && !isTimeout(mutant)
 
 /** Returns the text that a mutant replaces. Its lines and columns count from 1. */
 const textAt = ({ fileName, location: { end, start } }: MutantResult): string => {
@@ -27,15 +35,29 @@ export const reasonOf = (mutant: MutantResult): string | undefined =>
     mutant.fileName.endsWith(`packages/${file}`) && textAt(mutant) === original && mutant.replacement === replacement
   )?.reason
 
+/** Returns the lines of a text that another text does not have. */
+const linesOnlyIn = (text: string, other: string, sign: string): string => {
+  const others = new Set(other.split("\n"))
+  return text.split("\n").filter((line) => !others.has(line)).map((line) => `${sign} ${line.trim()}\n`).join("")
+}
+
 const describe = (mutant: MutantResult): string => {
-  const { fileName, location, replacement, status } = mutant
+  const { fileName, location, replacement = "", status } = mutant
   const place = `${relative("packages", fileName)}:${location.start.line}:${location.start.column}`
-  return `${place} ${status}\n- ${textAt(mutant)}\n+ ${replacement}\n`
+  const original = textAt(mutant)
+  return `${place} ${isTimeout(mutant) ? "Timeout" : status}\n${linesOnlyIn(original, replacement, "-")}${
+    linesOnlyIn(replacement, original, "+")
+  }`
+}
+
+/** Prints a mutant that no test has killed, unless the reason is known. */
+export const printSurvivor = (mutant: MutantResult): void => {
+  if (isJudged(mutant) && !isKilled(mutant) && reasonOf(mutant) === undefined) console.log(describe(mutant))
 }
 
 class Survivors {
   onMutantTested(mutant: MutantResult): void {
-    if (survives(mutant) && reasonOf(mutant) === undefined) console.log(describe(mutant))
+    printSurvivor(mutant)
   }
 }
 

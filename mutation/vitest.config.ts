@@ -33,6 +33,9 @@ export default defineConfig({
     include: tests,
     sequence: { sequencer: ListedOrder },
     setupFiles: ["vitest.errors.ts"],
+    // A mutant that hangs ends by this. A busy machine must not reach it.
+    testTimeout: 30_000,
+    hookTimeout: 60_000,
     isolate: false
   }
 })
