@@ -28,12 +28,12 @@ const makeDatabase = async (text: string): Promise<boolean> => {
   return run(url, text).then(() => true, () => false)
 }
 
-/** Runs the tests in the copy. Returns the failure; undefined if all pass. */
-const runTests = (): Promise<string | undefined> =>
+/** Runs the tests with some names in the copy. Returns the failure; undefined if all pass. */
+const runTests = (names: string): Promise<string | undefined> =>
   new Promise((resolve) => {
     const env = { ...process.env, TEST_DATABASE_TEMPLATE: mutant_database }
     const vitest = new URL("../node_modules/vitest/vitest.mjs", import.meta.url).pathname
-    const options = ["run", "--config", "mutation/vitest.config.ts", "--bail", "1", "--maxWorkers", "1"]
+    const options = ["run", "--config", "mutation/vitest.config.ts", "--bail", "1", "--maxWorkers", "1", "-t", names]
     execFile(
       process.execPath,
       [vitest, ...options],
@@ -51,9 +51,9 @@ const placeOf = (text: string, index: number) => {
   return { line: lines.length, column: (lines.at(-1) ?? "").length + 1 }
 }
 
-const judge = async (fileName: string, text: string, change: Change): Promise<MutantResult> => {
+const judge = async (fileName: string, text: string, change: Change, names: string): Promise<MutantResult> => {
   const isValid = await makeDatabase(changed(text, change))
-  const failure = isValid ? await runTests() : undefined
+  const failure = isValid ? await runTests(names) : undefined
   const mutant: MutantResult = {
     id: `${fileName}:${change.start}`,
     fileName,
@@ -74,15 +74,18 @@ const judge = async (fileName: string, text: string, change: Change): Promise<Mu
 }
 
 /** Judges every change of SQL functions. */
-export const mutateFunctions = async (files: ReadonlyArray<string>): Promise<ReadonlyArray<MutantResult>> => {
+export const mutateFunctions = async (
+  files: ReadonlyArray<string>,
+  names: string
+): Promise<ReadonlyArray<MutantResult>> => {
   await makeDatabase("SELECT 1")
-  const failure = await runTests()
+  const failure = await runTests(names)
   if (failure !== undefined) throw new Error(`The tests fail without a change: ${failure}`)
   const mutants: Array<MutantResult> = []
   for (const file of files) {
     const fileName = `packages/${file}`
     const text = readFileSync(fileName, "utf8")
-    for (const change of changesOf(text)) mutants.push(await judge(fileName, text, change))
+    for (const change of changesOf(text)) mutants.push(await judge(fileName, text, change, names))
   }
   return mutants
 }

@@ -8,11 +8,14 @@ interface Declared {
   /** Patterns of files. A file belongs to the first module with a pattern that matches it. */
   readonly files: ReadonlyArray<string>
   readonly tests: ReadonlyArray<string>
+  /** A pattern of the names of the tests that can kill mutants of SQL functions. Those of TypeScript are judged by the tests that run them. */
+  readonly names?: string
 }
 
 export interface Module {
   readonly files: ReadonlyArray<string>
   readonly tests: ReadonlyArray<string>
+  readonly names: string
 }
 
 const conformance = ["Ports", "Sends", "Inbound", "Webhooks", "Contacts", "Model"].map((name) =>
@@ -21,8 +24,6 @@ const conformance = ["Ports", "Sends", "Inbound", "Webhooks", "Contacts", "Model
 
 /** The tests of every port's guarantees, without batches of commits. */
 const ports = "adapter-postgres/test/PlainCommit.test.ts"
-
-const locks = ["LockOrder", "RowLocks", "SkippedLocks"].map((name) => `adapter-postgres/test/${name}.test.ts`)
 
 const commits = ["", "Batches", "Events", "Failures", "Idempotency", "Shapes", "Statement", "Transactions"].map((
   name
@@ -249,36 +250,47 @@ const declared: Readonly<Record<string, Declared>> = {
       "adapter-http/test/{Events,WebhookDeliveries,Webhooks}.test.ts"
     ]
   },
-  "sql-functions": {
-    files: ["adapter-postgres/src/database/schema/functions/!(find_contacts).sql"],
-    tests: [
-      ports,
-      "adapter-postgres/test/{SkippedLocks,WorkQueue,WebhookDeliveries,CommitEvents,CommitFailures}.test.ts",
-      "adapter-postgres/test/conformance/{Sends,Inbound,Webhooks}.test.ts"
-    ]
+  "sql-callbacks": {
+    files: ["adapter-postgres/src/database/schema/functions/{claim_callbacks,callback_turns}.sql"],
+    tests: [ports, "adapter-postgres/test/SkippedLocks.test.ts"],
+    names: "CallbackStore"
+  },
+  "sql-queue": {
+    files: [
+      "adapter-postgres/src/database/schema/functions/{claim_items,claim_work,lock_due_lanes}.sql",
+      "adapter-postgres/src/database/schema/functions/{leased_items,waiting_items,schedule_lanes,sweep_lanes}.sql"
+    ],
+    tests: [ports, "adapter-postgres/test/WorkQueue.test.ts", "adapter-postgres/test/SkippedLocks.test.ts"],
+    names: "Queue"
   },
   "sql-search": {
     files: ["adapter-postgres/src/database/schema/functions/find_contacts.sql"],
-    tests: ["adapter-postgres/test/{Contacts,ContactSearch}.test.ts", ports]
+    tests: [ports, "adapter-postgres/test/{Contacts,ContactSearch}.test.ts"],
+    names: "Contact|search"
+  },
+  "sql-functions": {
+    files: ["adapter-postgres/src/database/schema/functions/*.sql"],
+    tests: [ports, "adapter-postgres/test/{CommitEvents,CommitFailures,ContactSearch}.test.ts"],
+    names: "Commit|Contact|Webhook"
   },
   "postgres-commit": {
     files: [
       "adapter-postgres/src/work/{Commit,BatchedCommit}.ts",
       "adapter-postgres/src/work/{Commit,BatchedCommit}/*.ts"
     ],
-    tests: [...commits, ports, ...locks]
+    tests: [...commits, ports, "adapter-postgres/test/{LockOrder,RowLocks}.test.ts"]
   },
   "postgres-work": {
     files: ["adapter-postgres/src/work/*.ts"],
-    tests: [ports, "adapter-postgres/test/{WorkQueue,StorageUse,Idempotency,Rows}.test.ts", ...locks]
+    tests: [ports, "adapter-postgres/test/{WorkQueue,StorageUse,Idempotency,Rows,SkippedLocks}.test.ts"]
   },
   "postgres-messaging": {
     files: ["adapter-postgres/src/messaging/*.ts"],
-    tests: [ports, "adapter-postgres/test/{MessageRetention,PersonalData}.test.ts", ...locks]
+    tests: [ports, "adapter-postgres/test/{MessageRetention,PersonalData,LockOrder,SkippedLocks}.test.ts"]
   },
   "postgres-webhooks": {
     files: ["adapter-postgres/src/webhooks/*.ts"],
-    tests: [ports, "adapter-postgres/test/{EventFollowers,WebhookDeliveries,PersonalData}.test.ts", ...locks]
+    tests: [ports, "adapter-postgres/test/{EventFollowers,WebhookDeliveries,PersonalData,SkippedLocks}.test.ts"]
   },
   "postgres-accounts": {
     files: ["adapter-postgres/src/{accounts,catalog}/*.ts"],
@@ -360,14 +372,14 @@ const pathsOf = (pattern: string): ReadonlyArray<string> => {
 const resolved = (): Readonly<Record<string, Module>> => {
   const taken = new Set(not_mutated.flatMap(pathsOf))
   return Object.fromEntries(
-    Object.entries(declared).map(([name, { files, tests }]) => {
+    Object.entries(declared).map(([name, { files, names = "", tests }]) => {
       const own = files.flatMap((pattern) => {
         const free = pathsOf(pattern).filter((path) => !taken.has(path))
         if (free.length === 0) throw new Error(`Other modules have every file packages/${pattern}.`)
         for (const path of free) taken.add(path)
         return free
       })
-      return [name, { files: own, tests: Array.from(new Set(tests.flatMap(pathsOf))) }] as const
+      return [name, { files: own, names, tests: Array.from(new Set(tests.flatMap(pathsOf))) }] as const
     })
   )
 }

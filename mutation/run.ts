@@ -49,10 +49,10 @@ const mutate = (name: string, { files }: Module): Promise<ReadonlyArray<MutantRe
 
 /** Returns the mutants of a module: those of its SQL functions, or of its other files. */
 const mutantsOf = async (name: string, module: Module): Promise<ReadonlyArray<MutantResult>> => {
-  const { files, tests } = module
+  const { files, names, tests } = module
   process.env["PROPERTY_RUNS"] ??= "20"
   process.env["MUTATION_TESTS"] = tests.map((test) => `packages/${test}`).join(" ")
-  if (files.every((file) => file.endsWith(".sql"))) return mutateFunctions(files)
+  if (files.every((file) => file.endsWith(".sql"))) return mutateFunctions(files, names)
   // An incremental file keeps the mutants of files that the module no longer has.
   const isCurrent = ({ fileName }: MutantResult) => files.some((file) => fileName.endsWith(`packages/${file}`))
   return (await mutate(name, module)).filter(isCurrent)

@@ -29,25 +29,33 @@ const textAt = ({ fileName, location: { end, start } }: MutantResult): string =>
     .join("\n")
 }
 
-/** Returns why no test can kill a mutant, if that is known. */
-export const reasonOf = (mutant: MutantResult): string | undefined =>
-  equivalent.find(({ file, original, replacement }) =>
-    mutant.fileName.endsWith(`packages/${file}`) && textAt(mutant) === original && mutant.replacement === replacement
-  )?.reason
-
-/** Returns the lines of a text that another text does not have. */
-const linesOnlyIn = (text: string, other: string, sign: string): string => {
+/** Returns the lines of a text that another text does not have. Both texts are a template of SQL, or short. */
+const linesOnlyIn = (text: string, other: string): ReadonlyArray<string> => {
   const others = new Set(other.split("\n"))
-  return text.split("\n").filter((line) => !others.has(line)).map((line) => `${sign} ${line.trim()}\n`).join("")
+  return text.split("\n").filter((line) => !others.has(line)).map((line) => line.trim())
+}
+
+/** Returns the text that a mutant replaces and its replacement; of SQL with many lines, only the lines that differ. */
+const differenceOf = (mutant: MutantResult): readonly [string, string] => {
+  const { replacement = "" } = mutant
+  const original = textAt(mutant)
+  return [linesOnlyIn(original, replacement).join("\n"), linesOnlyIn(replacement, original).join("\n")]
+}
+
+/** Returns why no test can kill a mutant, if that is known. */
+export const reasonOf = (mutant: MutantResult): string | undefined => {
+  const pairs = [[textAt(mutant), mutant.replacement], differenceOf(mutant)] as const
+  return equivalent.find(({ file, original, replacement }) =>
+    mutant.fileName.endsWith(`packages/${file}`) &&
+    pairs.some(([before, after]) => before === original && after === replacement)
+  )?.reason
 }
 
 const describe = (mutant: MutantResult): string => {
-  const { fileName, location, replacement = "", status } = mutant
+  const { fileName, location, status } = mutant
   const place = `${relative("packages", fileName)}:${location.start.line}:${location.start.column}`
-  const original = textAt(mutant)
-  return `${place} ${isTimeout(mutant) ? "Timeout" : status}\n${linesOnlyIn(original, replacement, "-")}${
-    linesOnlyIn(replacement, original, "+")
-  }`
+  const [before, after] = differenceOf(mutant)
+  return `${place} ${isTimeout(mutant) ? "Timeout" : status}\n- ${before}\n+ ${after}\n`
 }
 
 /** Prints a mutant that no test has killed, unless the reason is known. */
