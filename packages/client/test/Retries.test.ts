@@ -233,12 +233,15 @@ describe("the pause before a retry", () => {
   })
 
   it("can be a date from a proxy", async () => {
-    const date = new Date(Date.now() + 20_000).toUTCString()
-    const { attempts, crm } = await connect([
-      async () => new Response("", { status: 503, headers: { "retry-after": date } })
-    ])
-    await settled(crm.tags.list().page())
-    assert.isAtLeast(pauses(attempts)[0] ?? 0, 18_000)
+    const at = new Date(Date.now() + 20_000)
+    for (const date of [at.toUTCString(), at.toISOString(), `${at.toDateString()} ${at.toTimeString().slice(0, 8)}`]) {
+      vi.setSystemTime(at.getTime() - 20_000)
+      const { attempts, crm } = await connect([
+        async () => new Response("", { status: 503, headers: { "retry-after": date } })
+      ])
+      await settled(crm.tags.list().page())
+      assert.isAtLeast(pauses(attempts)[0] ?? 0, 18_000, date)
+    }
   })
 
   it("is left to the caller if it would be longer than a minute", async () => {
@@ -279,6 +282,38 @@ describe("a caller", () => {
       await vi.advanceTimersByTimeAsync(60_000)
       assert.lengthOf(attempts, 1, name)
     }
+  })
+
+  it("that follows events waits for about a second after an empty page that came at once, unless it started now", async () => {
+    let cursor = 0
+    const empty: Fetch = async () => Response.json({ data: [], next_cursor: `c${++cursor}` })
+    const slow: Fetch = (url, init) => new Promise((resolve) => setTimeout(() => resolve(empty(url, init)), 1000))
+    const caller = new AbortController()
+    const { attempts, crm } = await connect([empty, empty, slow, empty, empty])
+    const pages = crm.events.follow({ after: "now" }, { signal: caller.signal }).pages()
+    for (let page = 0; page < 5; page++) await settled(pages.next())
+    const [start = -1, first = 0, second = 0, third = -1] = pauses(attempts)
+    assert.strictEqual(start, 0)
+    assert.isTrue(first >= 500 && first <= 1000, `${first} ms`)
+    assert.strictEqual(second, 1000)
+    assert.isTrue(third >= 500 && third <= 1000, `${third} ms`)
+    const next = failure(pages.next())
+    await new Promise(setImmediate)
+    caller.abort(new Error("stop"))
+    assert.strictEqual(await next, caller.signal.reason)
+    assert.lengthOf(attempts, 5)
+  })
+
+  it("that follows events ends at once if the signal has aborted before a pause", async () => {
+    const caller = new AbortController()
+    const empty: Fetch = async () => Response.json({ data: [], next_cursor: "c" })
+    const { attempts, crm } = await connect([empty, empty])
+    const pages = crm.events.follow({ after: "c" }, { signal: caller.signal }).pages()
+    await settled(pages.next())
+    caller.abort(new Error("stop"))
+    assert.strictEqual(await failure(pages.next()), caller.signal.reason)
+    assert.strictEqual(vi.getTimerCount(), 0)
+    assert.lengthOf(attempts, 1)
   })
 
   it("polls a send for two minutes, or for `timeout`", async () => {
