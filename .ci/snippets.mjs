@@ -5,6 +5,7 @@
 //   until the end of the page, and later blocks have the variables of `.data/env`. A block with `webhooks listen` runs
 //   until the end of the page too, and must have printed an event by then.
 // - `ts`: type-checked and run; one that imports `@effect/vitest` or a suite is run as a test.
+// - `python`, `go`: run with the client of that language in `clients`.
 // - `json`: must be in the OpenAPI document.
 //
 // Two pages run at a time.
@@ -12,7 +13,7 @@ import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
-import { basename, join } from "node:path"
+import { basename, join, resolve } from "node:path"
 import { createInterface } from "node:readline"
 import { text } from "node:stream/consumers"
 import { setTimeout } from "node:timers/promises"
@@ -20,11 +21,11 @@ import { setTimeout } from "node:timers/promises"
 const pages = [
   "README.md",
   ...globSync("docs/*.md"),
-  ...globSync("packages/*/README.md"),
+  ...globSync("{packages,clients}/*/README.md"),
   ...globSync("examples/{,*/}README.md")
 ]
 const pages_at_once = 2
-const fence = /^```(sh|ts|json)\n([\s\S]*?)^```$/gm
+const fence = /^```(sh|ts|json|python|go)\n([\s\S]*?)^```$/gm
 const waited_max = 60_000
 let failures = 0
 
@@ -176,6 +177,7 @@ const checkTypeScript = async (codes) => {
   const files = new Map(codes.map((code, index) => [code, join(workspace, names[index])]))
   for (const [code, file] of files) writeFileSync(file, code)
   writeFileSync(join(workspace, "tsconfig.json"), "{\"extends\":\"../../tsconfig.json\",\"include\":[\"*.ts\"]}")
+  if (codes.length === 0) return { files, flawed: new Set() }
   const { ok, output } = await run("npx", ["tsc", "-p", workspace, "--pretty", "false"])
   if (ok) return { files, flawed: new Set() }
   console.log(output)
@@ -191,6 +193,25 @@ const runTypeScript = async (page, code, { files, flawed }) => {
   // A suite takes longer than a block.
   const options = isTest(code) ? {} : { timeout: waited_max }
   const { ok, output } = await run("npx", words, { env: page.environment, ...options })
+  if (!ok) page.printed.push(output)
+  return ok
+}
+
+const runPython = async (page, code) => {
+  const environment = { ...page.environment, PYTHONPATH: join("clients", "python"), PYTHONDONTWRITEBYTECODE: "1" }
+  const { ok, output } = await run("python3", ["-c", code], { env: environment, timeout: waited_max })
+  if (!ok) page.printed.push(output)
+  return ok
+}
+
+const runGo = async (page, code) => {
+  const module = mkdtempSync(join(folder, "go-"))
+  const client = resolve("clients", "go")
+  const requirement = `require messagingcrm v0.0.0\nreplace messagingcrm => ${client}\n`
+  writeFileSync(join(module, "go.mod"), `module snippet\ngo 1.19\n${requirement}`)
+  writeFileSync(join(module, "main.go"), code)
+  const environment = { ...page.environment, GOPROXY: "off", GOFLAGS: "-mod=mod" }
+  const { ok, output } = await run("go", ["run", "."], { cwd: module, env: environment })
   if (!ok) page.printed.push(output)
   return ok
 }
@@ -216,6 +237,8 @@ const blocksOf = (name) =>
 
 const runBlock = async (page, { language, code }, checked) => {
   if (language === "ts") return report(page, code, await runTypeScript(page, code, checked))
+  if (language === "python") return report(page, code, await runPython(page, code))
+  if (language === "go") return report(page, code, await runGo(page, code))
   if (language === "json") return report(page, code, documented.has(canonical(JSON.parse(code))))
   if (/\bnpm start\b/.test(code)) return report(page, code, await startService(page, code))
   if (/\bwebhooks listen\b/.test(code)) return page.listeners.push([code, await startListener(page, code)])

@@ -15,6 +15,7 @@ import { lanes, LeaseTime } from "@messaging-crm/core/WorkQueue"
 import { testNumbers } from "@messaging-crm/provider-mock/Behaviors"
 import { Duration, Effect } from "effect"
 import { globSync, readFileSync } from "node:fs"
+import { versions } from "../../../clients/version.ts"
 import * as Reference from "../scripts/Reference.ts"
 import * as Rejections from "../src/http/Rejections.ts"
 
@@ -209,8 +210,11 @@ describe("every generated page is current (npm run docs):", () => {
     }).pipe(Effect.provide(NodeServices.layer)))
 })
 
-it("the packages, the command line, and the API document have one version", () => {
+it("the packages, the clients, the command line, and the API document have one version", () => {
   const versionOf = (file: string): unknown => JSON.parse(readFileSync(file, "utf8")).version
   const { info } = JSON.parse(readFileSync("packages/adapter-http/openapi.json", "utf8"))
   for (const file of globSync("packages/*/package.json")) assert.strictEqual(versionOf(file), info.version, file)
+  for (const { file, pattern } of versions) {
+    assert.strictEqual(pattern.exec(readFileSync(file, "utf8"))?.[1], info.version, file)
+  }
 })

@@ -5,7 +5,7 @@ import { dirname, join } from "node:path"
 
 const pages = [
   ...globSync(["*.md", "docs/*.md", "benchmarks/README.md"]),
-  ...globSync("{packages,examples,reliability}/**/README.md", { exclude: ["**/node_modules/**"] })
+  ...globSync("{clients,packages,examples,reliability}/**/README.md", { exclude: ["**/node_modules/**"] })
 ]
 
 /** GitHub's name of a heading. */

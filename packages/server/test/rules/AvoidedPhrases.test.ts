@@ -7,7 +7,7 @@ import { textOf } from "./Sources.ts"
 /** Pages, and files that users read or copy. */
 const pages = [
   ...globSync(["*.md", "docs/*.{md,yaml}", "benchmarks/README.md", "deploy/*"]),
-  ...globSync("{packages,examples,reliability}/**/README.md", { exclude: ["**/node_modules/**"] }),
+  ...globSync("{clients,packages,examples,reliability}/**/README.md", { exclude: ["**/node_modules/**"] }),
   "compose.yaml",
   "Dockerfile",
   "packages/adapter-http/openapi.json"
@@ -16,7 +16,7 @@ const pages = [
 const sources = globSync("packages/*/src/**/*.ts", { exclude: ["packages/conformance/**"] })
 
 const programs = globSync(
-  "{benchmarks/**,examples/**,packages/*/{test,testing}/**,reliability/**}/*.{ts,mjs}",
+  "{benchmarks/**,clients/**,examples/**,packages/*/{test,testing}/**,reliability/**}/*.{ts,mjs}",
   {
     exclude: ["**/node_modules/**", "**/generated/**", "**/AvoidedPhrases.ts"]
   }

@@ -1,0 +1,3 @@
+module messagingcrm
+
+go 1.19
