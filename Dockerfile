@@ -1,7 +1,8 @@
 # The service as an image: `docker build -t messaging-crm .`. docs/deploy.md describes how to run it.
 # .ci/deploy.mjs runs each RUN line and the start command without a container engine.
 
-FROM node:26-bookworm-slim AS build
+# The bundle is the same for every processor.
+FROM --platform=$BUILDPLATFORM node:26-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
 COPY packages ./packages

@@ -6,6 +6,7 @@ import { execFileSync } from "node:child_process"
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { dirname, join, resolve } from "node:path"
 import { noticesOf, packagesOf } from "../packages/server/scripts/BundledPackages.ts"
+import { linksOf } from "../packages/server/scripts/Hosting.ts"
 import { modules } from "../packages/server/scripts/InlinedModules.ts"
 import { inlineDependency } from "./inlined.mjs"
 
@@ -60,20 +61,12 @@ const ranged = (dependencies = {}) =>
     })
   )
 
-/** Where the code is hosted: in a workflow of GitHub it is known. */
-const repositoryOf = (name) => {
-  const { GITHUB_REPOSITORY, GITHUB_SERVER_URL } = process.env
-  if (!GITHUB_REPOSITORY || !GITHUB_SERVER_URL) return {}
-  const url = `git+${GITHUB_SERVER_URL}/${GITHUB_REPOSITORY}.git`
-  return { repository: { type: "git", url, directory: `packages/${name}` } }
-}
-
 const manifestOf = ({ manifest, name }) => {
   const { exports, bin, devDependencies: _, scripts: __, ...rest } = manifest
   return {
     engines,
     sideEffects: bin === undefined ? false : Object.values(bin).map((target) => compiled(target).default),
-    ...repositoryOf(name),
+    ...linksOf(name, process.env),
     ...rest,
     ...(rest.dependencies === undefined ? {} : { dependencies: ranged(rest.dependencies) }),
     exports: mapValues(exports, compiled),

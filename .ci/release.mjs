@@ -3,6 +3,7 @@
 import { execFileSync, spawnSync } from "node:child_process"
 import { readFileSync } from "node:fs"
 import { join, resolve } from "node:path"
+import { publishFlags } from "../packages/server/scripts/Hosting.ts"
 
 const build = resolve(import.meta.dirname, "..", "build")
 const order = JSON.parse(readFileSync(join(build, "order.json"), "utf8"))
@@ -20,6 +21,6 @@ for (const entry of order) {
     console.log(`skipped    ${label}: already published`)
     continue
   }
-  execFileSync("npm", ["publish", join(build, entry.filename)], { stdio: "inherit" })
+  execFileSync("npm", ["publish", ...publishFlags(process.env), join(build, entry.filename)], { stdio: "inherit" })
   console.log(`published  ${label}`)
 }

