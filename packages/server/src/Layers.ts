@@ -13,6 +13,7 @@ import { HttpEffect, HttpMiddleware, HttpRouter, HttpServerRequest, HttpServerRe
 import * as Health from "./http/Health.ts"
 import * as Listener from "./http/Listener.ts"
 import * as RequestContext from "./http/RequestContext.ts"
+import * as SecurityTxt from "./http/SecurityTxt.ts"
 import * as NodeCiphers from "./node/Ciphers.ts"
 import * as NodeDigests from "./node/Digests.ts"
 import * as Metrics from "./observability/Metrics.ts"
@@ -92,6 +93,7 @@ export const api = (
         Docs.layer,
         Health.layer(isReady),
         metricsOnApiPort,
+        SecurityTxt.layer,
         ingress,
         HttpRouter.add("GET", "/", HttpServerResponse.redirect(home)),
         routes ?? Layer.empty

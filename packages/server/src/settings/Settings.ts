@@ -85,6 +85,14 @@ export const settings = {
     valid_values: "a comma-separated list of networks such as 10.0.0.0/8,fd00::/8",
     parse: networkList
   }),
+  security_contact: setting({
+    name: "SECURITY_CONTACT",
+    group: "Network",
+    description: "Contact for reports of vulnerabilities, which /.well-known/security.txt names",
+    default_text: "none; the file does not exist",
+    valid_values: "a URL such as mailto:security@example.com or https://example.com/security",
+    parse: (text) => /^\S+$/.test(text) ? url("mailto:", "https:")(text) : Option.none()
+  }),
   webhook_allowed_networks: setting({
     name: "WEBHOOK_ALLOWED_NETWORKS",
     group: "Network",

@@ -27,6 +27,13 @@ const texts: ReadonlyArray<
   ["provider", ["mock", "cloud"], ["", "Mock", "mock "]],
   ["graph_version", ["v25.0", "v125.10"], ["25.0", "v25", "v25.0.1", "v1234.0"]],
   ["otlp_headers", ["a=b", "a=", "a-b=c=d"], ["", "=a", "a", "a=%zz", "a=b,"]],
+  ["security_contact", ["mailto:security@acme.example", "https://acme.example/security"], [
+    "",
+    "security@acme.example",
+    "http://acme.example",
+    "mailto:a@acme.example b@acme.example",
+    "https://acme.example\nContact: x"
+  ]],
   ["docs_try_requests", ["true", "false"], ["", "1", "TRUE"]]
 ]
 
