@@ -6,7 +6,7 @@ import { limits } from "@messaging-crm/core/Limits"
 import { Context, type JsonSchema, Option, Record, type Schema } from "effect"
 import { HttpApi, type HttpApiEndpoint, type HttpApiGroup, type OpenApi } from "effect/http-api"
 import { canReject, rejections, rejectionsOf } from "./Document/ErrorExamples.ts"
-import { headers, headersOf, parameters } from "./Document/Headers.ts"
+import { deprecated, headers, headersOf, parameters } from "./Document/Headers.ts"
 import { discriminated, plain, referredBy, tolerant } from "./Document/Schemas.ts"
 import { webhooks, withResources } from "./Document/Webhooks.ts"
 import { Conflict } from "./Errors.ts"
@@ -121,14 +121,18 @@ const errorContentOf = (
 }
 
 const responsesOf = (schemas: Schemas, endpoint: HttpApiEndpoint.Top, responses: OpenApi.OpenAPISpecResponses) => {
-  const isWrite = rulesFor(endpoint).idempotency !== null
+  const { deprecation, idempotency } = rulesFor(endpoint)
+  const isWrite = idempotency !== null
   const { response, responses: others = {} } = Context.get(endpoint.annotations, Example)
   const done = Record.map({ response, ...others }, (value) => ({ value }))
   return Record.map(
     Record.filter(responses, (_, status) => canReject(String(status), isWrite)),
     ({ content = {}, description }, status) => ({
       description: success[String(status)] ?? description,
-      headers: headersOf(String(status), { isWrite, isTagged: isTagged(endpoint) }),
+      headers: {
+        ...headersOf(String(status), { isWrite, isTagged: isTagged(endpoint) }),
+        ...(deprecation !== undefined && String(status).startsWith("2") ? deprecated : {})
+      },
       content: tolerant(
         String(status).startsWith("2")
           ? withExamples(content, done)
@@ -147,6 +151,7 @@ const operationOf = (
   summary: operation.summary,
   ...(operation.description === undefined ? {} : { description: operation.description }),
   tags: operation.tags,
+  ...(rulesFor(endpoint).deprecation === undefined ? {} : { deprecated: true }),
   "x-required-scope": rulesFor(endpoint).scope,
   security: operation.security,
   parameters: [

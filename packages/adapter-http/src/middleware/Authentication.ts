@@ -9,9 +9,10 @@ import { Context, Effect, Layer } from "effect"
 import * as ErrorMapping from "../api/ErrorMapping.ts"
 import * as Errors from "../api/Errors.ts"
 import * as Texts from "../api/ErrorTexts.ts"
-import { Authentication, Runs } from "../api/Pipeline.ts"
+import { Authentication, rulesFor, Runs } from "../api/Pipeline.ts"
 import { identify } from "./Caller.ts"
 import { clientAddress } from "./ClientAddress.ts"
+import * as Deprecation from "./Deprecation.ts"
 import { addResponseHeaders } from "./Headers.ts"
 import * as UnknownKeys from "./UnknownKeys.ts"
 
@@ -54,6 +55,8 @@ export const layer = Layer.effect(
 
     return Authentication.of({
       bearer: Effect.fnUntraced(function*(httpEffect, { credential, endpoint }) {
+        const { deprecation } = rulesFor(endpoint)
+        if (deprecation !== undefined) yield* addResponseHeaders(Deprecation.headersOf(deprecation))
         const lookedUp = Effect.flatMap(
           apiKeys.digest(credential),
           (digest) => lookUp({ digest, address: clientAddress }, apiKeys.authenticate(digest))

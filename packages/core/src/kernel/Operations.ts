@@ -9,6 +9,14 @@ import { type Actor, CurrentActor } from "./Actor.ts"
 import { Scope } from "./Scope.ts"
 import { type Define, traced } from "./Traces.ts"
 
+/** The dates of an operation that a later version of the service lacks, such as `2027-01-31`. */
+export interface Deprecation {
+  /** The date from which the operation is deprecated. */
+  readonly since: string
+  /** The date from which the operation may be removed; null if it is not known yet. */
+  readonly sunset: string | null
+}
+
 /** The rules of one operation. */
 export interface Rules {
   /** The scope that an API key needs; null for an operation of operators, which no key may run. */
@@ -22,6 +30,8 @@ export interface Rules {
   readonly audited: "calls" | "changes" | null
   /** Whether the result holds a secret, so that a recorded response is stored encrypted. */
   readonly is_secret: boolean
+  /** Only for a deprecated operation. */
+  readonly deprecation?: Deprecation
 }
 
 const read = <S extends Scope | null>(scope: S) =>

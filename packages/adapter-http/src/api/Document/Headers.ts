@@ -102,6 +102,15 @@ export const headersOf = (status: string, carrier: Carrier) =>
     ])
   )
 
+/** The headers of the successes of a deprecated operation. */
+export const deprecated = {
+  "Deprecation": text(
+    "The time from which the operation is deprecated, as `@` and Unix seconds (RFC 9745).",
+    "@1798761600"
+  ),
+  "Sunset": text("The time from which the operation may be removed (RFC 8594).", "Sat, 31 Jul 2027 00:00:00 GMT", false)
+}
+
 /** Parameters of every operation. */
 export const parameters = {
   "X-Request-Id": {
