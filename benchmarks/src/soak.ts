@@ -30,7 +30,7 @@ const memoryMiB = ({ pid }: Targets.Target): number => Math.round(memoryOf(pid))
 const delayOf = Effect.fnUntraced(function*({ port }: Targets.Target) {
   const response = yield* Effect.promise(() => fetch(`http://127.0.0.1:${port}/metrics`))
   const text = yield* Effect.promise(() => response.text())
-  return 1000 * Number(/^nodejs_eventloop_lag_p99_seconds\S* (\S+)/m.exec(text)?.[1])
+  return 1000 * Number(/^nodejs_eventloop_delay_p99_seconds\S* (\S+)/m.exec(text)?.[1])
 })
 
 /** Returns the parts of some requests of every workload. */

@@ -6,45 +6,55 @@ import { startCounters } from "@messaging-crm/core/Metrics"
 import { Worker } from "@messaging-crm/core/Worker"
 import { Effect, Layer, Metric, Option, Schedule } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
-import { PrometheusMetrics } from "effect/observability"
 import { monitorEventLoopDelay } from "node:perf_hooks"
 import { getHeapStatistics } from "node:v8"
 import { manifest } from "../Manifest.ts"
 import { read, settings } from "../settings/Config.ts"
+import * as PrometheusText from "./PrometheusText.ts"
 
-const storage_up = Metric.gauge("messaging_crm_storage_up", {
+const storage_up = Metric.gauge("messaging_crm.storage_up", {
+  attributes: { unit: "{process}" },
   description: "1 when the work queue could be read, so that its gauges are current; otherwise 0."
 })
-const memory = Metric.gauge("process_resident_memory_bytes", {
+const memory = Metric.gauge("process.memory.usage", {
+  attributes: { unit: "By" },
   description: "Resident memory of this process."
 })
-const cpu = Metric.counter("process_cpu_seconds_total", {
+const cpu = Metric.counter("process.cpu.time", {
+  attributes: { unit: "s" },
   description: "CPU time of this process, user and system.",
   incremental: true
 })
-const lag = Metric.gauge("nodejs_eventloop_lag_p99_seconds", {
+const lag = Metric.gauge("nodejs.eventloop.delay.p99", {
+  attributes: { unit: "s" },
   description: "The 99th percentile of the event loop's delay since the last measurement."
 })
 
-const heap_used = Metric.gauge("nodejs_heap_size_used_bytes", {
+const heap_used = Metric.gauge("nodejs.heap.used", {
+  attributes: { unit: "By" },
   description: "Used part of V8's heap."
 })
-const heap_limit = Metric.gauge("nodejs_heap_size_limit_bytes", {
+const heap_limit = Metric.gauge("nodejs.heap.limit", {
+  attributes: { unit: "By" },
   description: "Maximum size of V8's heap; the process exits if it needs more."
 })
 const build = Metric.withAttributes(
-  Metric.gauge("messaging_crm_build_info", {
+  Metric.gauge("messaging_crm.build_info", {
+    attributes: { unit: "{process}" },
     description: "1; the labels name the version of the service and of Node."
   }),
   { version: manifest.version, node: process.version }
 )
 const pool_max = Metric.gauge("db.client.connection.max", {
+  attributes: { unit: "{connection}" },
   description: "Maximum number of open connections of a pool."
 })
 const pool_pending = Metric.gauge("db.client.connection.pending_requests", {
+  attributes: { unit: "{request}" },
   description: "Statements that wait for a connection of a pool."
 })
-const pool_statements = Metric.gauge("messaging_crm_db_statements", {
+const pool_statements = Metric.gauge("messaging_crm.db_statements", {
+  attributes: { unit: "{statement}" },
   description: "Statements in progress on the connections of a pool."
 })
 
@@ -97,7 +107,7 @@ const layerHttp = HttpRouter.use(Effect.fnUntraced(function*(router) {
   const services = yield* Effect.context<CallbackInbox | ChannelHolds | Worker>()
   // Clients that reach the port can scrape as often as they like; the text is made once per second.
   const text = yield* SharedResult.make(
-    Effect.andThen(measure, PrometheusMetrics.format()).pipe(Effect.provideContext(services)),
+    Effect.andThen(measure, PrometheusText.format).pipe(Effect.provideContext(services)),
     "1 second"
   )
   const contentType = "text/plain; version=0.0.4; charset=utf-8"

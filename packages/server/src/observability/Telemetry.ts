@@ -101,6 +101,29 @@ export const exporting = Effect.fnUntraced(function*(client: HttpClient.HttpClie
   )
 })
 
+/** Removes the attribute `unit` of each series: a metric has its unit in a field of its own. */
+const removeUnits = ({ resourceMetrics }: OtlpMetrics.MetricsData): void => {
+  for (const { metrics } of resourceMetrics.flatMap(({ scopeMetrics }) => scopeMetrics)) {
+    for (const { gauge, histogram, sum } of metrics) {
+      for (const point of [gauge, histogram, sum].flatMap((data) => data?.dataPoints ?? [])) {
+        point.attributes = (point.attributes ?? []).filter(({ key }) => key !== "unit")
+      }
+    }
+  }
+}
+
+/** Layer for the bodies of exports. */
+const serialization = Layer.effect(
+  OtlpSerialization.OtlpSerialization,
+  Effect.map(OtlpSerialization.OtlpSerialization, ({ metrics, ...others }) => ({
+    ...others,
+    metrics: (data: OtlpMetrics.MetricsData) => {
+      removeUnits(data)
+      return metrics(data)
+    }
+  }))
+).pipe(Layer.provide(OtlpSerialization.layerJson))
+
 /** Layer for the client of exports. */
 const collector = Layer.effect(HttpClient.HttpClient, Effect.flatMap(HttpClient.HttpClient, exporting)).pipe(
   Layer.provide(FetchHttpClient.layer)
@@ -128,6 +151,6 @@ export const layer = Layer.unwrap(Effect.gen(function*() {
     Layer.effect(Tracer.Tracer, Effect.map(OtlpTracer.make(options("traces")), redactingTracer))
   ).pipe(
     Layer.provide(OtlpExporter.layerFlusher),
-    Layer.provide([OtlpSerialization.layerJson, collector])
+    Layer.provide([serialization, collector])
   )
 }))

@@ -138,9 +138,23 @@ it.layer(ExportedTelemetry.layer, { excludeTestServices: true, timeout: "5 minut
       for (const canary of [...Object.values(canaries), key, canaries.phone.slice(1)]) {
         assert.notInclude(exported, canary.toLowerCase())
       }
-      assert.include(exported, "http.server.request.duration")
       assert.include(exported, "service.version")
       assert.isFalse(spans().some(({ name }) => name.includes("health")))
+    }))
+
+  it.effect("each exported metric has a unit, and the name of /metrics without it", () =>
+    Effect.gen(function*() {
+      const { metrics, serving, working } = yield* ExportedTelemetry
+      assert.include(metrics.map(({ name }) => name), "http.server.request.duration")
+      const families = new Set([...serving.keys(), ...working.keys()].map((sample) => sample.split("{")[0]))
+      const suffixes: Readonly<Record<string, string>> = { By: "_bytes", s: "_seconds" }
+      for (const { gauge, histogram, name, sum, unit } of metrics) {
+        assert.match(unit, /^(s|By|\{\w+\})$/, name)
+        const points = [gauge, histogram, sum].flatMap((data) => data?.dataPoints ?? [])
+        assert.notInclude(points.flatMap(({ attributes }) => attributes.map(({ key }) => key)), "unit", name)
+        const ending = [[sum, "_total"], [histogram, "_count"]].find(([kind]) => kind !== undefined)?.[1] ?? ""
+        assert.isTrue(families.has(`${name.replaceAll(".", "_")}${suffixes[unit] ?? ""}${ending}`), name)
+      }
     }))
 
   it.effect("/metrics counts requests, and measures the pools, the queue, and the process", () =>
@@ -148,7 +162,7 @@ it.layer(ExportedTelemetry.layer, { excludeTestServices: true, timeout: "5 minut
       const { serving, working } = yield* ExportedTelemetry
       const ofRequests = (name: string, status: number, more = "") =>
         serving.get(
-          `http_server_request_duration_${name}{http_request_method="POST",http_route="/v1/conversations",http_response_status_code="${status}"${more}}`
+          `http_server_request_duration_seconds_${name}{http_request_method="POST",http_route="/v1/conversations",http_response_status_code="${status}"${more}}`
         )
       for (const status of [202, 400]) {
         assert.strictEqual(ofRequests("count", status), 1)
@@ -158,7 +172,7 @@ it.layer(ExportedTelemetry.layer, { excludeTestServices: true, timeout: "5 minut
         serving.get(`messaging_crm_build_info{version="${manifest.version}",node="${process.version}"}`),
         1
       )
-      assert.isAbove(serving.get("nodejs_heap_size_used_bytes") ?? 0, 1_000_000)
+      assert.isAbove(serving.get("nodejs_heap_used_bytes") ?? 0, 1_000_000)
       for (const pool of ["shared", "commits", "searches"]) {
         const labels = `{db_client_connection_pool_name="${pool}"}`
         assert.isAbove(serving.get(`db_client_connection_max${labels}`) ?? 0, 0)
@@ -167,7 +181,7 @@ it.layer(ExportedTelemetry.layer, { excludeTestServices: true, timeout: "5 minut
       assert.strictEqual(serving.get("messaging_crm_storage_up"), 1)
       assert.strictEqual(serving.get("messaging_crm_work_items{kind=\"send\",state=\"due\"}"), 0)
       assert.strictEqual(serving.get("messaging_crm_work_oldest_due_seconds{kind=\"send\"}"), 0)
-      assert.isAbove(serving.get("process_resident_memory_bytes") ?? 0, 1_000_000)
+      assert.isAbove(serving.get("process_memory_usage_bytes") ?? 0, 1_000_000)
       assert.strictEqual(serving.get("messaging_crm_webhooks_disabled_total{reason=\"gone\"}"), 0)
       assert.strictEqual(working.get("messaging_crm_send_attempts_total{outcome=\"accepted\",reason=\"none\"}"), 1)
     }))
@@ -178,7 +192,7 @@ it.layer(ExportedTelemetry.layer, { excludeTestServices: true, timeout: "5 minut
       // Names of metrics and of their labels.
       const sampled = [...serving.keys(), ...working.keys()].flatMap((name) => name.match(/\w+/g) ?? [])
       const known = [...sampled, ...sampled.map((name) => name.replace(/_count$/, ""))]
-      const shown = ["dashboard.json", "alerts.yaml", "monitoring.md"].map((file) =>
+      const shown = ["dashboard.json", "alerts.yaml", "alerts.test.yaml", "monitoring.md"].map((file) =>
         readFileSync(new URL(`../../../../docs/${file}`, import.meta.url), "utf8")
       ).join("\n")
       for (const [name] of shown.matchAll(/\b(messaging_crm|process|nodejs|http_server|db_client)_\w+/g)) {

@@ -35,6 +35,16 @@ const Traces = Schema.fromJsonString(Schema.Struct({
     scopeSpans: Schema.Array(Schema.Struct({ spans: Schema.Array(Span) }))
   }))
 }))
+const Series = Schema.optional(Schema.Struct({ dataPoints: Schema.Array(Schema.Struct({ attributes: Attributes })) }))
+const Metrics = Schema.fromJsonString(Schema.Struct({
+  resourceMetrics: Schema.Array(Schema.Struct({
+    scopeMetrics: Schema.Array(Schema.Struct({
+      metrics: Schema.Array(
+        Schema.Struct({ name: Schema.String, unit: Schema.String, gauge: Series, histogram: Series, sum: Series })
+      )
+    }))
+  }))
+}))
 
 const textOf = async (request: IncomingMessage): Promise<string> => {
   const chunks: Array<Buffer> = []
@@ -58,7 +68,13 @@ const collector = Effect.gen(function*() {
         scopeSpans.flatMap(({ spans }) => spans)
       )
     )
-  return { url, received, spans }
+  const metrics = () =>
+    received.filter(({ path }) => path === "/v1/metrics").flatMap(({ text }) =>
+      Schema.decodeUnknownSync(Metrics)(text).resourceMetrics.flatMap(({ scopeMetrics }) =>
+        scopeMetrics.flatMap(({ metrics }) => metrics)
+      )
+    )
+  return { url, received, spans, metrics }
 })
 
 export const isBelow = (spans: ReadonlyArray<Span>, span: Span | undefined, above: Span | undefined): boolean => {
@@ -84,7 +100,7 @@ const samples = Effect.fnUntraced(function*({ url }: Servers.Server) {
 })
 
 const begin = Effect.gen(function*() {
-  const { received, spans, url } = yield* collector
+  const { metrics, received, spans, url } = yield* collector
   const { acme, environment, servers: [server, working] } = yield* Cluster.make({
     servers: 2,
     environment: {
@@ -114,7 +130,15 @@ const begin = Effect.gen(function*() {
   yield* eventually(names, (names) => expected.every((name) => names.includes(name)))
   const paths = Effect.sync(() => received.map(({ path }) => path))
   yield* eventually(paths, (paths) => ["/v1/logs", "/v1/metrics"].every((path) => paths.includes(path)))
-  return { acme, accepted, received, spans, serving: yield* samples(server), working: yield* samples(working) }
+  return {
+    acme,
+    accepted,
+    received,
+    spans,
+    metrics: metrics(),
+    serving: yield* samples(server),
+    working: yield* samples(working)
+  }
 })
 
 /** The exported telemetry, and the samples of `/metrics` of both processes. */
