@@ -14,7 +14,8 @@ const clientOf = (url: string) =>
     Layer.provide(Layer.sync(Clock.Clock)(Clock.Clock.defaultValue))
   )
 
-const run = (url: string, statement: string) =>
+/** Runs a statement in a database. */
+export const run = (url: string, statement: string) =>
   SqlClient.SqlClient.use((sql) => sql.unsafe(statement)).pipe(Effect.provide(clientOf(url)), Effect.orDie)
 
 /** Returns the URL of another database on the same server. It is not parsed as a `URL`, which names one host at most. */
@@ -32,6 +33,7 @@ const hostile_defaults = {
   gin_fuzzy_search_limit: "1",
   IntervalStyle: "sql_standard",
   lock_timeout: "1ms",
+  search_path: "crm, public",
   standard_conforming_strings: "off",
   statement_timeout: "900ms",
   synchronous_commit: "off",
@@ -39,13 +41,44 @@ const hostile_defaults = {
   transform_null_equals: "on"
 }
 
-/** Creates the database that `migrated` copies, and gives the server's sessions the defaults. */
+/** Creates a table and a function in `public` for each of the service: the tables lack its columns, and the functions fail. */
+const createDecoys = `
+  DO $do$
+  DECLARE
+    decoy record;
+  BEGIN
+    FOR decoy IN SELECT relname FROM pg_class WHERE relnamespace = 'crm'::regnamespace AND relkind = 'r' LOOP
+      EXECUTE format('CREATE TABLE public.%I (decoy integer)', decoy.relname);
+    END LOOP;
+    FOR decoy IN
+      SELECT proname, pg_get_function_identity_arguments(oid) AS arguments
+      FROM pg_proc
+      WHERE pronamespace = 'crm'::regnamespace AND prorettype <> 'trigger'::regtype
+    LOOP
+      EXECUTE format(
+        'CREATE FUNCTION public.%I(%s) RETURNS boolean LANGUAGE plpgsql AS $body$ BEGIN RAISE EXCEPTION %L; END $body$',
+        decoy.proname,
+        decoy.arguments,
+        'a statement called a function of the schema public'
+      );
+    END LOOP;
+  END
+  $do$
+`
+
+/**
+ * Creates the database that `migrated` copies, and gives the server's sessions the defaults. Its tables are in the schema `crm`,
+ * so that every test also shows that the service needs no other schema. Empty databases have only `public`.
+ */
 export const createTemplate = Effect.fnUntraced(function*(server: string, name: string) {
   for (const [setting, value] of Object.entries(hostile_defaults)) {
     yield* run(server, `ALTER ROLE ALL SET ${setting} = ${value.includes(",") ? value : `'${value}'`}`)
   }
   yield* run(server, `CREATE DATABASE ${name}`)
-  yield* migrate(urlOf(server, name))
+  const template = urlOf(server, name)
+  yield* run(template, "CREATE SCHEMA crm")
+  yield* migrate(template)
+  yield* run(template, createDecoys)
 })
 
 /**

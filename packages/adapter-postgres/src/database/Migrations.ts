@@ -70,14 +70,15 @@ const pending = Effect.fnUntraced(function*({ functions, tables, version }: Sche
   ]
 })
 
-/** Runs an effect in one transaction without time limits, at most one at a time in all processes. */
+/** Runs an effect in one transaction without time limits, at most one at a time in all processes that use the same schema. */
 const runAlone = Effect.fnUntraced(function*<A, E, R>(effect: Effect.Effect<A, E, R>) {
   const sql = yield* SqlClient.SqlClient
   return yield* sql.withTransaction(Effect.gen(function*() {
     for (const limit of ["statement_timeout", "transaction_timeout", "lock_timeout"]) {
       yield* sql`SET LOCAL ${sql(limit)} = 0`
     }
-    yield* sql`SELECT pg_advisory_xact_lock(7308604893)`
+    // Advisory locks belong to the database, which can have several schemas with the tables of the service.
+    yield* sql`SELECT pg_advisory_xact_lock(hashtextextended(current_schema(), 7308604893))`
     return yield* effect
   }))
 })

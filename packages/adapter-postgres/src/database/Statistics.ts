@@ -26,7 +26,7 @@ export const refresh = Effect.gen(function*() {
     FROM (
       SELECT relname, relpages, pg_relation_size(oid) / current_setting('block_size')::integer AS pages
       FROM pg_class
-      WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace AND pg_has_role(relowner, 'USAGE')
+      WHERE relkind = 'r' AND relnamespace = quote_ident(current_schema())::regnamespace AND pg_has_role(relowner, 'USAGE')
     ) tables
     WHERE pages BETWEEN ${pages_min} AND ${pages_max} AND pages >= ${growth} * relpages
     ORDER BY relname

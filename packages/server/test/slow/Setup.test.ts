@@ -129,7 +129,7 @@ it.live("doctor writes nothing, not even in a database without a canary", () =>
     yield* statements(environment.DATABASE_URL, [
       `CREATE FUNCTION reject() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'a write'; END $$`,
       `DO $$ DECLARE t text; BEGIN
-        FOR t IN SELECT tablename FROM pg_tables WHERE schemaname = 'public' LOOP
+        FOR t IN SELECT tablename FROM pg_tables WHERE schemaname = current_schema() LOOP
           EXECUTE format(
             'CREATE TRIGGER reject BEFORE INSERT OR UPDATE OR DELETE ON %I FOR EACH STATEMENT EXECUTE FUNCTION reject()', t
           );

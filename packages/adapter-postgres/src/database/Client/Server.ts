@@ -36,20 +36,33 @@ export const explain = (host: Host) => (error: SqlError.SqlError): SqlError.SqlE
     ? unusable(host, "runs a PostgreSQL version before 17. Use PostgreSQL 17 or later")
     : error
 
+/**
+ * The last column leaves only the first schema of `search_path` in it. Otherwise, a statement would use a table of another schema
+ * where the first one lacks it.
+ */
 const state = `
   SELECT
     pg_backend_pid() AS process_id,
-    pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean AS read_only
+    pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean AS read_only,
+    current_setting('search_path') AS search_path,
+    current_schema() IS NULL AS lacks_schema,
+    set_config('search_path', quote_ident(current_schema()), false)
 `
 
 /**
- * Fails with a `ConnectionError` unless the server at the other end accepts writes, and is the one that was connected
- * to. A pooler presents a number of its own instead of the number of the server's process.
+ * Fails with a `ConnectionError` unless the server at the other end accepts writes, is the one that was connected to, and has
+ * a schema for the tables. A pooler presents a number of its own instead of the number of the server's process.
  */
 export const check = Effect.fnUntraced(
   function*(connection: SqlConnection.Connection, process_id: number, host: Host) {
     const [row] = yield* connection.executeUnprepared(state, [], undefined)
     if (row?.["process_id"] !== process_id) return yield* unusable(host, pooler)
     if (row["read_only"] !== false) return yield* unusable(host, "is read-only")
+    if (row["lacks_schema"] !== false) {
+      return yield* unusable(
+        host,
+        `has no schema of the search path ${String(row["search_path"])}. Create it with CREATE SCHEMA`
+      )
+    }
   }
 )
