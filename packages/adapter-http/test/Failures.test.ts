@@ -13,7 +13,7 @@ import { StorageBudget } from "@messaging-crm/core/StorageUse"
 import { type CreateTag, type Tag, Tags } from "@messaging-crm/core/Tags"
 import { WebhookDeliveryStore } from "@messaging-crm/core/WebhookDeliveries"
 import * as Mock from "@messaging-crm/provider-mock"
-import { Clock, Duration, Effect, Layer, Logger, Option, References } from "effect"
+import { Clock, Duration, Effect, Layer, Logger, Option, References, Stream } from "effect"
 import { ReadDeadline } from "../src/middleware/ReadDeadline.ts"
 import { idempotency, orderReady, start } from "../testing/Service.ts"
 
@@ -42,15 +42,28 @@ const tagsThat = (tags: Partial<Tags["Service"]>) =>
 const red = { name: "x", color: "red" }
 
 describe("a wait for events that fails", () => {
+  const dies = () => Effect.die("no database")
+  const part = { events: [], cursor: "cursor" }
+  const broken = Stream.concat(Stream.make(part), Stream.die("no database"))
+  const instead = Layer.effect(
+    EventFollowers,
+    Effect.map(EventFollowers, (followers) =>
+      EventFollowers.of({
+        ...followers,
+        open: Effect.succeed({ next: dies, stream: () => Effect.succeed(broken) })
+      }))
+  )
+
+  it("ends a stream after the events that it has sent", async () => {
+    const service = start({ instead })
+    const { key } = await service.organization()
+    const headers = { accept: "text/event-stream", authorization: `Bearer ${key}` }
+    const response = await service.fetch("http://localhost/v1/events", { headers })
+    assert.strictEqual(await response.text(), "retry: 1000\nid: cursor\n\n: end\nretry: 1000\n\n")
+    await service.stop()
+  })
+
   it("ends with the empty page that the request has", async () => {
-    const instead = Layer.effect(
-      EventFollowers,
-      Effect.map(EventFollowers, (followers) =>
-        EventFollowers.of({
-          ...followers,
-          follow: (options) => options.wait === undefined ? followers.follow(options) : Effect.die("no database")
-        }))
-    )
     const service = start({ instead })
     const { key } = await service.organization()
     const { body, status } = await service.request("GET", "/v1/events?after=now&wait=30", { key })

@@ -1021,7 +1021,7 @@ export interface TextParameter {
   readonly parameter_name?: string
 }
 
-/** The API key exceeded its rate limit. */
+/** The API key exceeded its rate limit, or too many requests of its organization wait for events. */
 export interface TooManyRequests {
   readonly error: {
     readonly code: "rate_limited"

@@ -2,9 +2,9 @@
 import { assert, it } from "@effect/vitest"
 import { EventStore } from "@messaging-crm/core/Events"
 import { EventId, OrganizationId } from "@messaging-crm/core/Ids"
-import { Duration, Effect, Fiber, Layer, Option, References } from "effect"
+import { Duration, Effect, Exit, Fiber, Layer, Option, References, Scope } from "effect"
 import { TestClock } from "effect/testing"
-import { EventWaits, WaitsAtOnce } from "../src/webhooks/EventWaits.ts"
+import { EventWaits, FollowersAtOnce } from "../src/webhooks/EventWaits.ts"
 
 const [ours, theirs] = [
   OrganizationId.make("01990000-0000-7000-8000-000000000001"),
@@ -32,7 +32,7 @@ const scene = () => {
   })
   const layer = EventWaits.layer.pipe(
     Layer.provide(Layer.succeed(EventStore, store)),
-    Layer.provide(Layer.succeed(WaitsAtOnce, { of_all: 3, of_one: 2 }))
+    Layer.provide(Layer.succeed(FollowersAtOnce, { of_all: 3, of_one: 2 }))
   )
   return { layer, polls, state }
 }
@@ -42,16 +42,37 @@ const wait = (organization_id: OrganizationId) =>
 
 const found = Option.some(undefined)
 
-it.effect("are served up to the limits of the process and the organization, in one poll every 100 ms", () => {
+it.effect("enter up to the limits of the process and the organization, whose first follower always enters", () => {
+  const { layer } = scene()
+  const third = OrganizationId.make("01990000-0000-7000-8000-000000000004")
+  return Effect.gen(function*() {
+    const enter = (organization_id: OrganizationId) => EventWaits.use((waits) => waits.enter(organization_id))
+    const [one, other] = [yield* Scope.make(), yield* Scope.make()]
+    assert.isTrue(yield* Scope.provide(enter(ours), one))
+    assert.isTrue(yield* enter(ours))
+    assert.isFalse(yield* enter(ours))
+    assert.isTrue(yield* Scope.provide(enter(theirs), other))
+    assert.isFalse(yield* enter(theirs))
+    assert.isTrue(yield* enter(third))
+    assert.isFalse(yield* enter(third))
+    yield* Scope.close(one, Exit.void)
+    // The first of the third organization has no slot of the process.
+    assert.isFalse(yield* enter(ours))
+    yield* Scope.close(other, Exit.void)
+    assert.isTrue(yield* enter(ours))
+    assert.isFalse(yield* enter(ours))
+  }).pipe(Effect.provide(layer))
+})
+
+it.effect("are served in one poll every 100 ms", () => {
   const { layer, polls, state } = scene()
   return Effect.gen(function*() {
     const our = yield* Effect.replicateEffect(Effect.forkChild(wait(ours)), 3)
     const their = yield* Effect.replicateEffect(Effect.forkChild(wait(theirs)), 2)
     yield* TestClock.adjust("300 millis")
-    assert.deepStrictEqual(polls, [3, 3, 3])
+    assert.deepStrictEqual(polls, [5, 5, 5])
     state.withEvents.add(theirs)
-    // The second one gets the slot of the first.
-    yield* TestClock.adjust("200 millis")
+    yield* TestClock.adjust("100 millis")
     assert.deepStrictEqual(yield* Fiber.joinAll(their), [found, found])
     yield* TestClock.adjust("30 seconds")
     assert.deepStrictEqual(yield* Fiber.joinAll(our), [Option.none(), Option.none(), Option.none()])

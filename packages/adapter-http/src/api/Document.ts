@@ -35,6 +35,7 @@ const shown: Readonly<Record<string, object>> = {
   cursor: { example: cursor },
   "idempotency-key": { name: "Idempotency-Key" },
   "if-match": { name: "If-Match" },
+  "last-event-id": { name: "Last-Event-ID", example: cursor },
   ...Record.map(ids, (example) => ({ example }))
 }
 
@@ -77,6 +78,18 @@ const success: Readonly<Record<string, string>> = {
   201: "The resource was created.",
   202: "The request was accepted. A worker processes it asynchronously."
 }
+
+/** Returns the second media type of an operation whose response can be a stream. The clients that are made of the contract do not request it. */
+const streamOf = (example: string | undefined) =>
+  example === undefined ? {} : {
+    "text/event-stream": {
+      schema: {
+        type: "string",
+        description: "Server-sent events. `data` of each is an event as JSON, and `id` is the cursor after it."
+      },
+      examples: { stream: { value: example } }
+    }
+  }
 
 type Schemas = OpenApi.OpenAPISpec["components"]["schemas"]
 
@@ -123,7 +136,7 @@ const errorContentOf = (
 const responsesOf = (schemas: Schemas, endpoint: HttpApiEndpoint.Top, responses: OpenApi.OpenAPISpecResponses) => {
   const { deprecation, idempotency } = rulesFor(endpoint)
   const isWrite = idempotency !== null
-  const { response, responses: others = {} } = Context.get(endpoint.annotations, Example)
+  const { response, responses: others = {}, stream } = Context.get(endpoint.annotations, Example)
   const done = Record.map({ response, ...others }, (value) => ({ value }))
   return Record.map(
     Record.filter(responses, (_, status) => canReject(String(status), isWrite)),
@@ -135,7 +148,7 @@ const responsesOf = (schemas: Schemas, endpoint: HttpApiEndpoint.Top, responses:
       },
       content: tolerant(
         String(status).startsWith("2")
-          ? withExamples(content, done)
+          ? { ...withExamples(content, done), ...streamOf(stream) }
           : errorContentOf(schemas, endpoint, content)
       )
     })

@@ -14,7 +14,7 @@ import type { UpsertRejection } from "@messaging-crm/core/ContactUpserts"
 import type { TextTooLong } from "@messaging-crm/core/Content"
 import type { ConversationNotFound } from "@messaging-crm/core/Conversations"
 import type { ConcurrentChanges } from "@messaging-crm/core/Decide"
-import type { CursorExpired } from "@messaging-crm/core/EventFollowers"
+import type { CursorExpired, TooManyFollowers } from "@messaging-crm/core/EventFollowers"
 import type { KeyError } from "@messaging-crm/core/Idempotency"
 import type { MessageNotFound } from "@messaging-crm/core/Messages"
 import type { ProviderUnavailable } from "@messaging-crm/core/MessagingProvider"
@@ -60,6 +60,7 @@ type Translated =
   | TemplateNotFound
   | TemplateValuesMismatch
   | TextTooLong
+  | TooManyFollowers
   | TooManySecrets
   | TooManyTags
   | TooManyWebhooks
@@ -98,6 +99,7 @@ const translations = {
   TemplateNotFound: () => Errors.failWith(Texts.templateNotFound),
   TemplateValuesMismatch: ({ detail }) => Errors.invalid("template.components", detail),
   TextTooLong: (error) => Errors.failWith(Texts.textTooLong(error)),
+  TooManyFollowers: () => Errors.failUntil(Texts.tooManyFollowers, 5),
   TooManySecrets: ({ limit }) => Errors.failWith(Texts.tooManySecrets(limit)),
   TooManyTags: ({ limit }) => Errors.failWith(Texts.tooManyTags(limit)),
   TooManyWebhooks: ({ limit }) => Errors.failWith(Texts.tooManyWebhooks(limit)),

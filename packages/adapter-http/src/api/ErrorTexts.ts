@@ -91,6 +91,12 @@ export const afterInvalid = text(
   "after"
 )
 
+export const lastEventIdInvalid = text(
+  "invalid_input",
+  "Last-Event-ID must be the id of a stream with the same type. Remove it, or send the last id that you received.",
+  "Last-Event-ID"
+)
+
 export const cursorExpired = text(
   "cursor_expired",
   "Events after this cursor may be missing. Continue with after=now, and read the missed events with since.",
@@ -101,6 +107,14 @@ export const notWithAfter = (param: string) =>
   text("invalid_input", `${param} cannot be combined with after. Remove one of them.`, param)
 
 export const waitWithoutAfter = text("invalid_input", "wait requires after. Add after, or remove wait.", "wait")
+
+export const notInStream = (param: string) =>
+  text("invalid_input", `${param} cannot be combined with Accept: text/event-stream. Remove one of them.`, param)
+
+export const tooManyFollowers = text(
+  "rate_limited",
+  "Too many requests of this organization wait for events. Retry after 5 s, send wait=0, or close some of them."
+)
 
 export const unknownField = (name: string) =>
   text("invalid_input", `Unknown field or parameter: ${name}. Check its spelling or remove it.`, name)

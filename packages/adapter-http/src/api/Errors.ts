@@ -90,7 +90,12 @@ export const UnsupportedMediaType = body(
   "The body is not `application/json`."
 )
 export const TooManyRequests = HttpApiSchema.WithHeaders(
-  body("TooManyRequests", 429, ["rate_limited"], "The API key exceeded its rate limit."),
+  body(
+    "TooManyRequests",
+    429,
+    ["rate_limited"],
+    "The API key exceeded its rate limit, or too many requests of its organization wait for events."
+  ),
   retryAfter
 )
 export const InternalError = body(

@@ -45,13 +45,22 @@ const wait = Schema.optionalKey(
   )
 )
 
+const last_event_id = Schema.optionalKey(
+  // The edge limits its length.
+  Schema.String.annotate({
+    description:
+      "With `Accept: text/event-stream`, the `id` of the last event that you received. It replaces `after`. Empty counts as absent."
+  })
+)
+
 /** `/events`: list (contract §13.4). */
 export class EventsGroup extends HttpApiGroup.make("events")
   .add(
     HttpApiEndpoint.get("list", "/events", {
+      headers: { "last-event-id": last_event_id },
       query: { cursor, page_size, ...filters, after, wait },
       success: List(Event),
-      error: Errors.Gone
+      error: [Errors.Gone, Errors.TooManyRequests]
     })
       .annotate(Runs, "events.list")
       .annotateMerge(
@@ -59,10 +68,13 @@ export class EventsGroup extends HttpApiGroup.make("events")
           identifier: "listEvents",
           summary: "List events",
           description:
-            "Returns the events of the last 30 days, newest first, whether or not a webhook subscribed to them. An event must match all filters. With `after`, the events follow each other as they were committed, none is skipped, and there is always a `next_cursor`."
+            "Returns the events of the last 30 days, newest first, whether or not a webhook subscribed to them. An event must match all filters. With `after`, the events follow each other as they were committed, none is skipped, and there is always a `next_cursor`. With `Accept: text/event-stream`, the response is a stream of these events."
         })
       )
-      .annotate(Examples.Example, { response: Examples.page(eventOf("message.received")) })
+      .annotate(Examples.Example, {
+        response: Examples.page(eventOf("message.received")),
+        stream: `id: ${Examples.cursor}\ndata: ${JSON.stringify(eventOf("message.received"))}\n\n`
+      })
   )
   .annotateMerge(
     OpenApi.annotations({

@@ -26,6 +26,8 @@ export interface Exchange {
   readonly response?: unknown
   /** More response bodies, by name. */
   readonly responses?: Readonly<Record<string, unknown>>
+  /** The text of the response as `text/event-stream`. */
+  readonly stream?: string
   readonly conflict?: ErrorText
 }
 

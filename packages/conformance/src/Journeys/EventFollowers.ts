@@ -1,11 +1,16 @@
 /** Clients that follow the events of their organization, page by page (contract §13.4). */
 import { assert, it } from "@effect/vitest"
 import * as Changes from "@messaging-crm/core/Changes"
-import { CursorExpired, EventFollowers, type FollowOptions } from "@messaging-crm/core/EventFollowers"
+import {
+  CursorExpired,
+  EventFollowers,
+  type FollowedPage,
+  type FollowOptions
+} from "@messaging-crm/core/EventFollowers"
 import { type AnyEventType, Events } from "@messaging-crm/core/Events"
 import { EventId } from "@messaging-crm/core/Ids"
 import { CursorInvalid } from "@messaging-crm/core/Page"
-import { DateTime, Duration, Effect, Fiber } from "effect"
+import { Cause, DateTime, Duration, Effect, Fiber, Queue, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as Fixtures from "../Fixtures.ts"
 import * as Scene from "./JourneyScene.ts"
@@ -31,10 +36,41 @@ const makeScene = Effect.gen(function*() {
     return ids
   })
 
+  const optionsOf = (after: string, options: Partial<FollowOptions> = {}) => ({
+    after,
+    type: null,
+    page_size: 100,
+    ...options
+  })
+  const idsOf = ({ data, next_cursor }: FollowedPage) => ({ ids: data.map(({ id }): string => id), next_cursor })
   const follow = (after: string, options: Partial<FollowOptions> = {}) =>
-    as(followers.follow({ after, type: null, page_size: 100, ...options })).pipe(
-      Effect.map(({ data, next_cursor }) => ({ ids: data.map(({ id }): string => id), next_cursor }))
+    Effect.map(as(followers.follow(optionsOf(after, options))), idsOf)
+  /** Follows with a wait for the next events. */
+  const next = (after: string, time: Duration.Duration, options: Partial<FollowOptions> = {}) =>
+    Effect.map(
+      as(Effect.scoped(Effect.flatMap(followers.open, (open) => open.next(optionsOf(after, options), time)))),
+      idsOf
     )
+  /** Collects the parts of a stream, each as the IDs of its events; null for one without a change. */
+  const stream = Effect.fnUntraced(function*(after: string, options: Partial<FollowOptions> = {}) {
+    const parts = yield* Queue.unbounded<ReadonlyArray<string> | null, Cause.Done>()
+    const cursors: Array<string> = []
+    const opened = Effect.flatMap(
+      followers.open,
+      (open) => open.stream(optionsOf(after, options), Duration.seconds(10))
+    )
+    yield* as(Effect.scoped(Effect.flatMap(
+      opened,
+      Stream.runForEach(({ cursor, events }) => {
+        cursors.push(...events.map((event) => event.cursor), ...cursor === null ? [] : [cursor])
+        return Queue.offer(parts, cursor === null ? null : events.map(({ event }): string => event.id))
+      })
+    ))).pipe(
+      Effect.ensuring(Queue.end(parts)),
+      Effect.forkScoped
+    )
+    return { cursors, part: Queue.take(parts) }
+  })
   const forget = (purged: number) => count -= purged
   /** Advances the clock until a follower has its page. */
   const finished = Effect.fnUntraced(function*<A, E>(follower: Fiber.Fiber<A, E>) {
@@ -45,7 +81,7 @@ const makeScene = Effect.gen(function*() {
     }
     return yield* Fiber.join(follower)
   })
-  return { finished, follow, forget, raise }
+  return { finished, follow, forget, next, raise, stream }
 })
 
 /** Deletes the events that are older than 30 days. */
@@ -145,13 +181,13 @@ const expiries = (it: Scene.It) => {
 const waits = (it: Scene.It) => {
   it.effect("wait for the next event, which any process can commit", () =>
     Effect.gen(function*() {
-      const { finished, follow, raise } = yield* makeScene
+      const { finished, follow, next, raise } = yield* makeScene
       yield* raise(1)
       const { next_cursor } = yield* follow("start")
-      const waiting = yield* Effect.forkChild(follow(next_cursor, { wait: Duration.days(1) }))
+      const waiting = yield* Effect.forkChild(next(next_cursor, Duration.days(1)))
       const ofOtherType = yield* follow("now", { type: "conversation.opened" })
       const others = yield* Effect.forkChild(
-        follow(ofOtherType.next_cursor, { type: "conversation.opened", wait: Duration.days(1) })
+        next(ofOtherType.next_cursor, Duration.days(1), { type: "conversation.opened" })
       )
       yield* TestClock.adjust("1 minute")
       assert.isUndefined(waiting.pollUnsafe())
@@ -164,9 +200,9 @@ const waits = (it: Scene.It) => {
 
   it.effect("get an empty page if there is no event in time", () =>
     Effect.gen(function*() {
-      const { finished, follow, raise } = yield* makeScene
+      const { finished, follow, next, raise } = yield* makeScene
       const empty = yield* follow("start")
-      const waiting = yield* Effect.forkChild(follow(empty.next_cursor, { wait: Duration.seconds(30) }))
+      const waiting = yield* Effect.forkChild(next(empty.next_cursor, Duration.seconds(30)))
       yield* TestClock.adjust("29 seconds")
       assert.isUndefined(waiting.pollUnsafe())
       const { ids, next_cursor } = yield* finished(waiting)
@@ -177,12 +213,36 @@ const waits = (it: Scene.It) => {
 
   it.effect("get an empty page when the process stops", () =>
     Effect.gen(function*() {
-      const { follow } = yield* makeScene
-      const waiting = yield* Effect.forkChild(follow("start", { wait: Duration.days(1) }))
+      const { follow, next, stream } = yield* makeScene
+      const waiting = yield* Effect.forkChild(next("start", Duration.days(1)))
+      const { part } = yield* stream("start")
+      assert.deepStrictEqual(yield* part, [])
       yield* follow("start")
       yield* EventFollowers.use(({ end }) => end)
       assert.deepStrictEqual((yield* Fiber.join(waiting)).ids, [])
-      assert.deepStrictEqual((yield* follow("start", { wait: Duration.days(1) })).ids, [])
+      assert.deepStrictEqual((yield* next("start", Duration.days(1))).ids, [])
+      assert.isTrue(Cause.isDone(yield* Effect.flip(part)))
+    }))
+}
+
+const streams = (it: Scene.It) => {
+  it.effect("stream each event once, with a cursor after each, and a part without events after each pause", () =>
+    Effect.gen(function*() {
+      const { finished, follow, raise, stream } = yield* makeScene
+      const first = yield* raise(3)
+      const { cursors, part } = yield* stream("start", { page_size: 2 })
+      assert.deepStrictEqual(yield* part, first.slice(0, 2))
+      assert.deepStrictEqual(yield* part, first.slice(2))
+      const none = yield* Effect.forkChild(part)
+      yield* TestClock.adjust("9 seconds")
+      assert.isUndefined(none.pollUnsafe())
+      assert.isNull(yield* finished(none))
+      const later = yield* raise(1)
+      const next = yield* Effect.forkChild(Effect.repeat(part, { while: (ids) => ids === null }))
+      assert.deepStrictEqual(yield* finished(next), later)
+      const all = [...first, ...later]
+      const rests = yield* Effect.forEach(new Set(cursors), (cursor) => Effect.map(follow(cursor), ({ ids }) => ids))
+      assert.deepStrictEqual(rests, all.map((_, index) => all.slice(index + 1)))
     }))
 }
 
@@ -191,6 +251,7 @@ export const journeyTests = (storage: Scene.Storage) => {
   it.layer(Scene.crm(storage))("Followers of events", (it) => {
     pages(it)
     expiries(it)
+    streams(it)
     waits(it)
   })
 }

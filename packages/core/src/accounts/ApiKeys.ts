@@ -144,6 +144,8 @@ export class ApiKeys extends Context.Service<ApiKeys, {
   readonly digest: (presented: Redacted.Redacted) => Effect.Effect<KeyDigest, Unauthorized>
   /** Authenticates a caller by its key's digest, and counts the request. `authorize` checks its scopes. */
   readonly authenticate: (digest: KeyDigest) => Effect.Effect<Authentication, Unauthorized | RateLimited>
+  /** Returns whether the current actor's key is still valid, without counting a request. For requests that last. */
+  readonly isValid: Effect.Effect<boolean, never, CurrentActor>
   /** Creates a key. Only this result contains the key itself. */
   readonly create: (
     input: CreateApiKey
@@ -183,6 +185,15 @@ export class ApiKeys extends Context.Service<ApiKeys, {
         return { key_id, actor: { organization_id, member_id, key_id, scopes }, default_country, quota }
       })
 
+      const isValid = traced("ApiKeys.isValid")(function*() {
+        const { key_id, organization_id } = yield* CurrentActor
+        if (key_id === undefined) return true
+        const found = yield* store.find(organization_id, key_id)
+        const now = yield* DateTime.now
+        // If the member may no longer hold keys, the key is revoked.
+        return Option.exists(found, (key) => key.revoked_at === null && DateTime.isGreaterThan(key.expires_at, now))
+      })()
+
       const createApiKey = operation("api_keys.create")(function*(input: CreateApiKey) {
         const { organization_id } = yield* CurrentActor
         const random = yield* secrets.randomBase62(37)
@@ -208,7 +219,7 @@ export class ApiKeys extends Context.Service<ApiKeys, {
         })
       })
 
-      return ApiKeys.of({ authenticate, create: createApiKey, digest, list, revoke: revokeApiKey })
+      return ApiKeys.of({ authenticate, create: createApiKey, digest, isValid, list, revoke: revokeApiKey })
     })
   )
 }

@@ -221,6 +221,18 @@ export class Turns<Key> {
     })
   }
 
+  /** Takes a turn until the scope ends if one is free, and returns whether it is. */
+  acquireNow(key: Key, weight = 1) {
+    return Effect.uninterruptible(Effect.suspend(() => {
+      const request = this.requestOf(key, weight)
+      if (this.take(request) === null) {
+        return Effect.as(Effect.addFinalizer(() => Effect.sync(() => this.end(request))), true)
+      }
+      this.end(request)
+      return Effect.succeed(false)
+    }))
+  }
+
   /** Takes a turn until the scope ends. */
   acquire(key: Key, weight = 1) {
     return Effect.suspend(() => {

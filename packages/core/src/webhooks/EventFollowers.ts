@@ -5,7 +5,7 @@
  * unseen, and the order is the one in which the follower has read. A follower of an organization without new events keeps its
  * cursor when that event is purged, because the cursor also holds the time of the last request.
  */
-import { Clock, Context, DateTime, Duration, Effect, Layer, Option, Schema } from "effect"
+import { Clock, Context, DateTime, Duration, Effect, Layer, Option, Schema, type Scope, Stream } from "effect"
 import { CurrentActor } from "../kernel/Actor.ts"
 import { EventId, type OrganizationId } from "../kernel/Ids.ts"
 import { operation } from "../kernel/Operations.ts"
@@ -43,14 +43,25 @@ export interface FollowOptions {
   /** The type of the events; null for all. */
   readonly type: AnyEventType | null
   readonly page_size: number
-  /** How long an empty page waits for the next events; by default not at all. */
-  readonly wait?: Duration.Duration
 }
 
 /** Events in the order of commits. There is always a cursor, because there is always a next event. */
 export interface FollowedPage {
   readonly data: ReadonlyArray<Event>
   readonly next_cursor: string
+}
+
+/** An event of a stream, with the cursor that continues after it. */
+export interface StreamedEvent {
+  readonly event: Event
+  readonly cursor: string
+}
+
+/** A part of a stream. It has no events if there were none for some time. */
+export interface StreamedPart {
+  readonly events: ReadonlyArray<StreamedEvent>
+  /** The cursor that continues after this part; null if it has not changed. */
+  readonly cursor: string | null
 }
 
 /** The position before the first event of every store. */
@@ -71,6 +82,9 @@ const commit_time_max = Duration.hours(1)
 /** Events after the cursor may be missing: they were deleted, or the database was restored. */
 export class CursorExpired extends Schema.TaggedError<CursorExpired>()("CursorExpired", {}) {}
 
+/** As many clients of the organization, or of the process, wait for events as can wait at once. */
+export class TooManyFollowers extends Schema.TaggedError<TooManyFollowers>()("TooManyFollowers", {}) {}
+
 // ----------------------------------------------------------- decisions
 
 /** Returns whether a follower at a position whose event is not stored has missed no event. */
@@ -89,6 +103,13 @@ interface Examined {
   readonly isDrained: boolean
 }
 
+/** A page as it was read, and the position after it. */
+interface Read {
+  readonly events: ReadonlyArray<CommittedEvent>
+  readonly isDrained: boolean
+  readonly position: FollowPosition
+}
+
 /** Selects the events of a page from the next ones. `isAll` is whether there are no others. */
 const select = (
   next: ReadonlyArray<CommittedEvent>,
@@ -104,12 +125,31 @@ const select = (
 
 // ---------------------------------------------------------- operations
 
+/** A follower that waits for events. It holds one of its organization's slots. */
+export interface Follower {
+  /** Returns the next events. The page is empty only if there are none until the time is over, or waits have ended. */
+  readonly next: (
+    options: FollowOptions,
+    time: Duration.Duration
+  ) => Effect.Effect<FollowedPage, CursorExpired | CursorInvalid, CurrentActor>
+  /**
+   * Reads the next events, and returns the stream that begins with them. It has a part without events after each `pause`
+   * without any, and ends only with the waits of the process, or if its cursor expires.
+   */
+  readonly stream: (
+    options: FollowOptions,
+    pause: Duration.Duration
+  ) => Effect.Effect<Stream.Stream<StreamedPart, CursorExpired>, CursorExpired | CursorInvalid, CurrentActor>
+}
+
 /** The operation of followers, on the events of the current actor's organization. */
 export class EventFollowers extends Context.Service<EventFollowers, {
-  /** Returns the next events, the first commit first. With `wait`, the page is empty only if there were none until then. */
+  /** Returns the next events, the first commit first, without waiting for any. */
   readonly follow: (
     options: FollowOptions
   ) => Effect.Effect<FollowedPage, CursorExpired | CursorInvalid, CurrentActor>
+  /** Takes a slot until the scope ends, in which a follower can wait. */
+  readonly open: Effect.Effect<Follower, TooManyFollowers, CurrentActor | Scope.Scope>
   /** Ends all waits with the page that they have, now and from now on, because the process stops. */
   readonly end: Effect.Effect<void>
 }>()("@messaging-crm/core/EventFollowers") {
@@ -155,7 +195,7 @@ export class EventFollowers extends Context.Service<EventFollowers, {
         organization_id: OrganizationId,
         position: FollowPosition,
         options: FollowOptions
-      ) {
+      ): Effect.fn.Return<Read, CursorExpired> {
         const size = options.type === null ? options.page_size : examined_max
         const now = yield* DateTime.now
         const next = yield* nextOf(organization_id, position, size)
@@ -163,9 +203,21 @@ export class EventFollowers extends Context.Service<EventFollowers, {
         return { events, isDrained, position: { ...last, seen_until: isDrained ? now : last.created_at } }
       })
 
+      /** Returns the cursor of a position. */
+      const cursorOf = ({ type }: FollowOptions, { commit, created_at, id, seen_until }: FollowPosition) =>
+        cursors.issue(listOf(type), [commit, id, DateTime.formatIso(created_at), DateTime.formatIso(seen_until)])
+
+      const toPage = (options: FollowOptions, { events, position }: Read) =>
+        Effect.map(cursorOf(options, position), (next_cursor) => ({ data: events.map(toListed), next_cursor }))
+
       const follow = operation("events.list")(function*(options: FollowOptions) {
         const { organization_id } = yield* CurrentActor
-        const until = (yield* Clock.currentTimeMillis) + Duration.toMillis(options.wait ?? Duration.zero)
+        return yield* toPage(options, yield* read(organization_id, yield* positionOf(options), options))
+      })
+
+      const next = operation("events.list")(function*(options: FollowOptions, time: Duration.Duration) {
+        const { organization_id } = yield* CurrentActor
+        const until = (yield* Clock.currentTimeMillis) + Duration.toMillis(time)
         let page = yield* read(organization_id, yield* positionOf(options), options)
         while (page.events.length === 0) {
           const left = until - (yield* Clock.currentTimeMillis)
@@ -174,15 +226,57 @@ export class EventFollowers extends Context.Service<EventFollowers, {
           if (page.isDrained && Option.isNone(yield* next)) break
           page = yield* read(organization_id, page.position, options)
         }
-        const { commit, created_at, id, seen_until } = page.position
-        const texts = [commit, id, DateTime.formatIso(created_at), DateTime.formatIso(seen_until)]
-        return {
-          data: page.events.map(toListed),
-          next_cursor: yield* cursors.issue(listOf(options.type), texts)
-        }
+        return yield* toPage(options, page)
       })
 
-      return EventFollowers.of({ follow, end: waits.end })
+      /** Returns the part of a stream with the events of a page. A cursor after each lets a client continue anywhere. */
+      const toPart = Effect.fnUntraced(function*(options: FollowOptions, { events, position }: Read) {
+        const cursor = yield* cursorOf(options, position)
+        const streamed = yield* Effect.forEach(events, (event) =>
+          Effect.map(
+            event.id === position.id
+              ? Effect.succeed(cursor)
+              : cursorOf(options, { ...event, seen_until: event.created_at }),
+            (cursor) => ({ event: toListed(event), cursor })
+          ))
+        return { events: streamed, cursor }
+      })
+
+      /** Returns the next page of a stream; null if waits have ended, the last one if there are no events. */
+      const after = Effect.fnUntraced(function*(
+        organization_id: OrganizationId,
+        last: Read,
+        options: FollowOptions,
+        pause: Duration.Duration
+      ) {
+        const waited = last.isDrained
+          ? yield* waits.next(organization_id, last.position, pause)
+          : Option.some(undefined)
+        if (yield* waits.isEnded) return null
+        return Option.isNone(waited) ? last : yield* read(organization_id, last.position, options)
+      })
+
+      const stream = operation("events.list")(function*(options: FollowOptions, pause: Duration.Duration) {
+        const actor = yield* CurrentActor
+        const first = yield* read(actor.organization_id, yield* positionOf(options), options)
+        return Stream.paginate<Read | null, StreamedPart, CursorExpired, CurrentActor>(
+          null,
+          Effect.fnUntraced(function*(last) {
+            const page = last === null ? first : yield* after(actor.organization_id, last, options, pause)
+            if (page === null) return [[], Option.none()] as const
+            const part = page === last ? { events: [], cursor: null } : yield* toPart(options, page)
+            return [[part], Option.some(page)] as const
+          })
+        ).pipe(Stream.provideService(CurrentActor, actor))
+      })
+
+      const open = operation("events.list")(function*() {
+        const { organization_id } = yield* CurrentActor
+        if (!(yield* waits.enter(organization_id))) return yield* new TooManyFollowers()
+        return { next, stream }
+      })()
+
+      return EventFollowers.of({ follow, open, end: waits.end })
     })
   ).pipe(Layer.provide(EventWaits.layer))
 }

@@ -4,16 +4,16 @@
  * Any process can commit them, so the store is polled. One statement per poll serves all waits of a process, however many
  * there are, and a wait holds no connection in between.
  */
-import { Context, type Duration, Effect, Latch, Layer, Option } from "effect"
+import { Context, type Duration, Effect, Latch, Layer, Option, type Scope } from "effect"
 import type { OrganizationId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { logAndPause, pollPause } from "../kernel/Loops.ts"
 import { Turns } from "../kernel/Turns.ts"
 import { type CommitPosition, EventStore } from "./Events.ts"
 
-/** How many waits a process serves at once. A reference, so that a test can set it. */
-export const WaitsAtOnce = Context.Reference<{ readonly of_all: number; readonly of_one: number }>(
-  "@messaging-crm/core/EventWaits/WaitsAtOnce",
+/** How many followers a process serves at once. A reference, so that a test can set it. */
+export const FollowersAtOnce = Context.Reference<{ readonly of_all: number; readonly of_one: number }>(
+  "@messaging-crm/core/EventWaits/FollowersAtOnce",
   { defaultValue: () => ({ of_all: limits.followers_max, of_one: limits.organization_followers_max }) }
 )
 
@@ -24,9 +24,11 @@ interface Wait extends CommitPosition {
 
 export class EventWaits extends Context.Service<EventWaits, {
   /**
-   * Returns once there are events of an organization after a position, or none after the time, or once waits have ended. A
-   * wait beyond the limits of the process and its organization waits for its turn first.
+   * Takes one of the organization's slots until the scope ends, and returns whether one was free. The first of each
+   * organization always is.
    */
+  readonly enter: (organization_id: OrganizationId) => Effect.Effect<boolean, never, Scope.Scope>
+  /** Returns once there are events of an organization after a position, or none after the time, or once waits have ended. */
   readonly next: (
     organization_id: OrganizationId,
     position: CommitPosition,
@@ -34,13 +36,15 @@ export class EventWaits extends Context.Service<EventWaits, {
   ) => Effect.Effect<Option.Option<void>>
   /** Ends all waits, now and from now on, because the process stops. */
   readonly end: Effect.Effect<void>
+  /** Whether waits have ended. */
+  readonly isEnded: Effect.Effect<boolean>
 }>()("@messaging-crm/core/EventWaits") {
   static readonly layer = Layer.effect(
     EventWaits,
     Effect.gen(function*() {
       const store = yield* EventStore
-      const { of_all, of_one } = yield* WaitsAtOnce
-      const turns = new Turns<OrganizationId>({ places: of_all, share: of_one })
+      const { of_all, of_one } = yield* FollowersAtOnce
+      const turns = new Turns<OrganizationId>({ places: of_all, share: of_one, isFirstGranted: true })
       const waits = new Set<Wait>()
       const hasWaits = Latch.makeUnsafe(false)
       const ended = Latch.makeUnsafe(false)
@@ -74,13 +78,15 @@ export class EventWaits extends Context.Service<EventWaits, {
         })
 
       return EventWaits.of({
+        enter: (organization_id) => turns.acquireNow(organization_id),
         next: (organization_id, position, time) =>
-          turns.run(organization_id, wait(organization_id, position)).pipe(
+          wait(organization_id, position).pipe(
             Effect.raceFirst(ended.await),
             Effect.timeoutOption(time),
             Effect.map((waited) => ended.isOpen() ? Option.none() : waited)
           ),
-        end: Effect.asVoid(ended.open)
+        end: Effect.asVoid(ended.open),
+        isEnded: Effect.sync(() => ended.isOpen())
       })
     })
   )

@@ -76,13 +76,20 @@ const rows: Readonly<Record<string, Code>> = {
     ],
     turns: ["adapter-postgres/src/database/StatementBatcher.ts"]
   },
-  "Requests that wait for events": {
+  "Requests that wait for events, and streams of events": {
     numbers: [
       limit("followers_max"),
       limit("organization_followers_max"),
       number("core/src/webhooks/EventWaits.ts", /sleep\("(\d+) millis"\)/)
     ],
     turns: ["core/src/webhooks/EventWaits.ts"]
+  },
+  "Memory and time of a stream of events": {
+    numbers: [
+      number("adapter-http/src/handlers/EventStream.ts", /Duration\.minutes\((\d+)\)/),
+      number("adapter-http/src/handlers/EventStream.ts", /pause = Duration\.seconds\((\d+)\)/),
+      number("server/src/http/HttpServer.ts", /stall_millis: ([\d_]+)/) / 1000
+    ]
   },
   "Retries of conflicting writes": { turns: ["core/src/work/ConflictRetries.ts"] },
   "Pages of long texts": {
@@ -186,7 +193,7 @@ const table = (textOf("docs/reliability.md").split("\n## Shared resources\n")[1]
 /** Returns the numbers of a text, without those of code and status codes. */
 const numbersIn = (text: string): ReadonlyArray<number> =>
   Array.from(
-    text.replaceAll(/`[^`]*`|\b50[37]\b/g, "").matchAll(/\b\d[\d,]*\b/g),
+    text.replaceAll(/`[^`]*`|\b(?:429|50[37])\b/g, "").matchAll(/\b\d[\d,]*\b/g),
     ([digits]) => Number(digits.replaceAll(",", ""))
   )
 
