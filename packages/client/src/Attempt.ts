@@ -92,37 +92,100 @@ const addressOf = (url: string): string => url.replace(/\?.*$/s, "")
 /** The longest time of a timer. A longer one, such as `Infinity`, would end at once. */
 const timer_millis_max = 2 ** 31 - 1
 
-/** Makes one attempt. When the caller's signal aborts, it rejects with the signal's reason. */
-export const attempt = async (fetch: Fetch, call: Call): Promise<Received> => {
+/** Returns the error of an attempt whose response did not arrive. */
+const lostResponse = ({ method, timeout, url }: Call, requestId: string, isLate: boolean, cause: unknown) =>
+  isLate
+    ? new TimeoutError(`${method} ${addressOf(url)} did not respond within ${timeout} ms.`, { requestId, cause })
+    : new ConnectionError(
+      `${method} ${addressOf(url)} did not respond: the connection failed. Check the base URL and the network.`,
+      { requestId, cause }
+    )
+
+/** An attempt in progress. `restart` starts its time limit again. */
+interface Attempt {
+  readonly requestId: string
+  readonly fetch: () => Promise<Response>
+  readonly restart: () => void
+  /** Ends the attempt. */
+  readonly end: () => void
+  /** Returns what a failure throws. When the caller's signal aborted, that is the signal's reason. */
+  readonly errorOf: (cause: unknown) => unknown
+}
+
+const begin = (fetch: Fetch, call: Call): Attempt => {
   const { body, headers, method, signal, timeout, url } = call
   const requestId = crypto.randomUUID()
   const controller = new AbortController()
+  let isLate = false
   const abort = () => controller.abort()
-  const timer = setTimeout(abort, Math.min(timeout, timer_millis_max))
+  const expire = () => {
+    isLate = true
+    abort()
+  }
+  const start = () => setTimeout(expire, Math.min(timeout, timer_millis_max))
+  let timer = start()
   signal?.addEventListener("abort", abort, { once: true })
+  return {
+    requestId,
+    fetch: () => {
+      signal?.throwIfAborted()
+      return fetch(url, {
+        method,
+        headers: { ...headers, "x-request-id": requestId },
+        body,
+        // A redirect would turn a write into a read, and send the API key to another address.
+        redirect: "manual",
+        signal: controller.signal
+      })
+    },
+    restart: () => {
+      clearTimeout(timer)
+      timer = start()
+    },
+    end: () => {
+      clearTimeout(timer)
+      signal?.removeEventListener("abort", abort)
+      abort()
+    },
+    errorOf: (cause) => {
+      if (cause instanceof MessagingCrmError) return cause
+      return signal?.aborted === true ? signal.reason : lostResponse(call, requestId, isLate, cause)
+    }
+  }
+}
+
+/** Makes one attempt. When the caller's signal aborts, it rejects with the signal's reason. */
+export const attempt = async (fetch: Fetch, call: Call): Promise<Received> => {
+  const { end, errorOf, requestId, ...started } = begin(fetch, call)
   try {
-    signal?.throwIfAborted()
-    const response = await fetch(url, {
-      method,
-      headers: { ...headers, "x-request-id": requestId },
-      body,
-      // A redirect would turn a write into a read, and send the API key to another address.
-      redirect: "manual",
-      signal: controller.signal
-    })
-    const text = await response.text()
-    return receivedOf(response, text, requestId)
+    const response = await started.fetch()
+    return receivedOf(response, await response.text(), requestId)
   } catch (cause) {
-    if (cause instanceof MessagingCrmError) throw cause
-    signal?.throwIfAborted()
-    throw controller.signal.aborted
-      ? new TimeoutError(`${method} ${addressOf(url)} did not respond within ${timeout} ms.`, { requestId, cause })
-      : new ConnectionError(
-        `${method} ${addressOf(url)} did not respond: the connection failed. Check the base URL and the network.`,
-        { requestId, cause }
-      )
+    throw errorOf(cause)
   } finally {
-    clearTimeout(timer)
-    signal?.removeEventListener("abort", abort)
+    end()
+  }
+}
+
+/** Makes one attempt of a request whose response is a stream, and returns its text as it arrives. The time limit is that of a silence. */
+export async function* attemptStream(fetch: Fetch, call: Call): AsyncGenerator<string, void, undefined> {
+  const { end, errorOf, requestId, restart, ...started } = begin(fetch, call)
+  try {
+    const response = await started.fetch()
+    const isStream = response.ok && response.headers.get("content-type")?.startsWith("text/event-stream") === true
+    if (!isStream || response.body === null) {
+      const { lastResponse } = receivedOf(response, await response.text(), requestId)
+      throw unexpectedResponse(lastResponse)
+    }
+    const decoder = new TextDecoder()
+    const reader = response.body.getReader()
+    for (let part = await reader.read(); !part.done; part = await reader.read()) {
+      restart()
+      yield decoder.decode(part.value, { stream: true })
+    }
+  } catch (cause) {
+    throw errorOf(cause)
+  } finally {
+    end()
   }
 }

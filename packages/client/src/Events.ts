@@ -2,6 +2,7 @@
 import type { Event } from "./Contract.ts"
 import { FollowedEvents } from "./FollowedEvents.ts"
 import type { Pages } from "./Pages.ts"
+import { StreamedEvents } from "./StreamedEvents.ts"
 import type { Query, RequestOptions, Transport } from "./Transport.ts"
 
 /** Any event. `type` is the discriminator. */
@@ -16,11 +17,14 @@ export interface FollowQuery extends Pick<Query<"GET /events">, "page_size" | "t
   readonly after: string
 }
 
+/** The service sends a comment after 10 s without events. A connection without one is lost. */
+const silence_millis = 30_000
+
 /** The longest time that the service waits for an event, in seconds. */
 const wait = 30
 
 /** `/events`: the list of what happened in the last 30 days. */
-export const events = ({ list }: Transport) => ({
+export const events = ({ list, pauseAfter, stream }: Transport) => ({
   /** Lists events, newest first, whether or not a webhook subscribed to them. */
   list: (query: Query<"GET /events"> = {}, options?: RequestOptions): Pages<WebhookEvent> =>
     list("GET /events", { query }, options),
@@ -34,5 +38,20 @@ export const events = ({ list }: Transport) => ({
         list("GET /events", { query: { ...query, after: cursor, wait: waits ? wait : 0 } }, requested).page(),
       options.signal
     )
-  }
+  },
+
+  /**
+   * Streams the events that `follow` follows, with a cursor after each event instead of after each page. A lost connection is
+   * opened again. `timeout` is the longest silence, of which the service has 10 s.
+   */
+  stream: (
+    { after, ...query }: Omit<FollowQuery, "page_size">,
+    options: Omit<RequestOptions, "idempotencyKey" | "maxRetries"> = {}
+  ): StreamedEvents =>
+    new StreamedEvents(after, {
+      open: (cursor) =>
+        stream("GET /events", { query: { ...query, after: cursor } }, { timeout: silence_millis, ...options }),
+      pauseAfter: (error, attempts) => pauseAfter("GET /events", error, attempts, options.signal),
+      signal: options.signal
+    })
 })

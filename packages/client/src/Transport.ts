@@ -1,6 +1,7 @@
 /** Calls operations with the types of the contract, and retries failed attempts. */
 import {
   attempt,
+  attemptStream,
   type Call,
   type Fetch,
   isObject,
@@ -69,7 +70,7 @@ export interface Settings {
   readonly timeout: number
 }
 
-/** The three kinds of calls. */
+/** The kinds of calls. */
 export interface Transport {
   /** Calls any operation, and returns the body of its response. */
   readonly request: <R extends Route>(
@@ -89,6 +90,19 @@ export interface Transport {
     input: Input<R>,
     options?: RequestOptions
   ) => Pages<Operations[R]["response"]["data"] extends ReadonlyArray<infer A> ? A : never>
+  /** Makes one attempt of an operation whose response is a stream of server-sent events, and returns its text as it arrives. */
+  readonly stream: <R extends Route>(
+    route: R,
+    input: Input<R>,
+    options?: RequestOptions
+  ) => AsyncGenerator<string, void, undefined>
+  /** Waits before a failed attempt is repeated. Throws its error if it cannot succeed. */
+  readonly pauseAfter: (
+    route: Route,
+    error: unknown,
+    attempts: number,
+    signal: AbortSignal | undefined
+  ) => Promise<void>
 }
 
 /** The input of any operation. */
@@ -197,5 +211,19 @@ export const transport = (settings: Settings): Transport => {
       return withResponse(body, lastResponse)
     })
 
-  return { request, one, list } as Transport
+  const stream = (route: Route, input: AnyInput, options: RequestOptions = {}) => {
+    checkLimits(options)
+    const { headers, ...call } = callOf(settings, route, input, options)
+    return attemptStream(settings.fetch, { ...call, headers: { ...headers, accept: "text/event-stream" } })
+  }
+
+  const pauseAfterFailure = async (route: Route, error: unknown, attempts: number, signal: AbortSignal | undefined) => {
+    const milliseconds = pauseAfter(error, attempts)
+    if (milliseconds === null) throw error
+    const [method = "", path = ""] = route.split(" ")
+    settings.onRetry({ method, path, attempt: attempts, pause: milliseconds, error })
+    await pause(milliseconds, signal)
+  }
+
+  return { request, one, list, stream, pauseAfter: pauseAfterFailure } as Transport
 }

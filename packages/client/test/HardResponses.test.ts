@@ -37,8 +37,8 @@ const connect = (respond: () => Response) => {
   }
 }
 
-/** A follower retries without a limit: `FollowedEvents.test.ts` tests it. */
-const unlimited = "events.follow"
+/** Followers retry without a limit: `FollowedEvents.test.ts` and `StreamedEvents.test.ts` test them. */
+const unlimited = new Set(["events.follow", "events.stream"])
 
 /** Calls every other method of a client. A text serves as ID, query, body, and options. */
 const operationsOf = (crm: MessagingCrm) =>
@@ -47,7 +47,7 @@ const operationsOf = (crm: MessagingCrm) =>
       name: `${resource}.${name}`,
       call: () => method("x", "x", "x")
     }))
-  ).filter(({ name }) => name !== unlimited)
+  ).filter(({ name }) => !unlimited.has(name))
 
 const json = (body: unknown, status = 200) => () => Response.json(body, { status })
 
