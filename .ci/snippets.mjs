@@ -241,7 +241,7 @@ const runBlock = async (page, { language, code }, checked) => {
   if (language === "go") return report(page, code, await runGo(page, code))
   if (language === "json") return report(page, code, documented.has(canonical(JSON.parse(code))))
   if (/\bnpm start\b/.test(code)) return report(page, code, await startService(page, code))
-  if (/\bwebhooks listen\b/.test(code)) return page.listeners.push([code, await startListener(page, code)])
+  if (/\bwebhooks listen\b(?! --event )/.test(code)) return page.listeners.push([code, await startListener(page, code)])
   if (/\bnpm test\b/.test(code)) return report(page, code, true)
   return report(page, code, await runShell(page, code.replaceAll("npm ci && ", "")))
 }

@@ -1,23 +1,10 @@
-/** `webhooks listen`: subscribes to a service's events, prints them, and forwards them. */
-import { Client, idempotencyKey } from "@messaging-crm/adapter-http/Client"
+/** `webhooks listen`: follows the events of a service, prints them, and posts them to an endpoint, signed as webhooks are. */
+import { type Event as ClientEvent, MessagingCrm, MessagingCrmError, type Retry } from "@messaging-crm/client"
 import { type AnyEventType, Event, EventType } from "@messaging-crm/core/Events"
-import { Ids, type WebhookId } from "@messaging-crm/core/Ids"
-import { limits } from "@messaging-crm/core/Limits"
-import { CreateWebhook } from "@messaging-crm/core/Webhooks"
-import { verify } from "@messaging-crm/core/WebhookSignature"
-import { ByteSize, DateTime, Effect, Layer, Option, Predicate, Redacted, Schema } from "effect"
-import {
-  FetchHttpClient,
-  HttpClient,
-  HttpClientError,
-  HttpClientRequest,
-  HttpIncomingMessage,
-  HttpServer,
-  HttpServerRequest,
-  HttpServerResponse
-} from "effect/http"
+import { headersOf, newSecret } from "@messaging-crm/core/WebhookSignature"
+import { DateTime, Effect, Option, Redacted, Schema } from "effect"
+import { FetchHttpClient, HttpClient, HttpClientRequest } from "effect/http"
 import { styleText } from "node:util"
-import * as Listener from "../http/Listener.ts"
 import * as Admin from "./Admin.ts"
 import * as Print from "./Print.ts"
 import { oneLine } from "./Visible.ts"
@@ -25,14 +12,15 @@ import { oneLine } from "./Visible.ts"
 export interface Options {
   readonly base_url: string
   readonly api_key: Redacted.Redacted
-  readonly port: number
-  readonly receive_at: Option.Option<string>
-  readonly forward_to: Option.Option<string>
+  readonly after: string
+  /** The ID of the only event to post. */
+  readonly event: Option.Option<string>
   readonly event_types: ReadonlyArray<EventType>
+  readonly forward_to: Option.Option<string>
+  readonly allow_remote: boolean
+  readonly signing_secret: Option.Option<Redacted.Redacted>
   readonly json: boolean
 }
-
-const decode = Schema.decodeEffect(Schema.fromJsonString(Event))
 
 const colors = {
   "message.received": "cyan",
@@ -48,61 +36,41 @@ const colors = {
   "webhook.test": "gray"
 } as const satisfies Record<AnyEventType, string>
 
-/** The first types, up to the maximum of a webhook: the events of messages, sends, and closed conversations. */
-const default_types = EventType.literals.slice(0, limits.webhook_event_types_max)
-
 const type_width = Math.max(...EventType.literals.map((type) => type.length))
 
 /** Returns the line that shows an event, on one line whatever its values are. */
-export const wordsOf = ({ data, timestamp, type }: Event, isRepeat: boolean): string =>
+export const wordsOf = ({ data, timestamp, type }: Event): string =>
   [
     styleText("dim", DateTime.formatIso(timestamp)),
     styleText(colors[type], type.padEnd(type_width)),
-    Object.entries(data).map(([name, value]) => `${styleText("dim", `${name}=`)}${oneLine(String(value))}`).join(" "),
-    ...(isRepeat ? [styleText("yellow", "(again)")] : [])
+    Object.entries(data).map(([name, value]) => `${styleText("dim", `${name}=`)}${oneLine(String(value))}`).join(" ")
   ].join("  ")
 
 /** Returns the reason of a failed request, for the user. */
 const reasonOf = (error: unknown, base_url: string): string => {
-  if (HttpClientError.isHttpClientError(error) && error.response === undefined) {
+  if (!(error instanceof MessagingCrmError)) {
     return `The service at ${base_url} does not respond. Start it, or choose another --url.`
   }
-  const body = Predicate.hasProperty(error, "error") ? error.error : error
-  const message = Predicate.hasProperty(body, "message") ? String(body.message) : String(body)
-  const isUrl = Predicate.hasProperty(body, "param") && body.param === "url"
-  const hint = " To reach this machine, start the service with WEBHOOK_ALLOWED_NETWORKS=127.0.0.0/8."
-  return `The service rejected the subscription: ${message}${isUrl ? hint : ""}`
+  return error.param === "after"
+    ? `The service rejected --after: ${error.message}`
+    : `The service rejected the request: ${error.message}`
 }
 
-/** Creates a webhook, which is disabled when the scope closes. */
-const subscribed = Effect.fnUntraced(function*(input: CreateWebhook, base_url: string) {
-  const { webhooks } = yield* Client
-  const create = Effect.mapError(
-    webhooks.create({ headers: {}, payload: input }),
-    (error) => new Admin.Rejected({ message: reasonOf(error, base_url) })
-  )
-  const disable = Effect.fnUntraced(function*(webhook_id: WebhookId) {
-    yield* Effect.ignore(webhooks.disable({ headers: yield* idempotencyKey, params: { webhook_id } }))
-  })
-  return (yield* Effect.acquireRelease(create, ({ data }) => disable(data.id))).data
-})
+/** Makes one call of the client, which ends with the effect. */
+const requesting = <A>(base_url: string, call: (signal: AbortSignal) => Promise<A>) =>
+  Effect.tryPromise({ try: call, catch: (error) => new Admin.Rejected({ message: reasonOf(error, base_url) }) })
 
-const forwarded_headers = ["content-type", "user-agent", "webhook-id", "webhook-signature", "webhook-timestamp"]
+const local_hosts = /^(?:localhost|(?:.+\.)?localhost|127(?:\.\d{1,3}){3}|\[::1\])$/
 
-/** The sender is not authenticated before the body is read. Events are smaller than this. */
-const body_size_max = ByteSize.kibibytes(64)
+/** Returns whether a URL names this machine. */
+const isLocal = (url: string): boolean => local_hosts.test(new URL(url).hostname)
 
-/** Posts a delivery, signature included, to another URL. Returns its status, or 502 without a response. */
-export const forward = (url: string, headers: Readonly<Record<string, string | undefined>>, body: string) =>
+/** Posts an event to an endpoint. Returns its status, or 502 without a response. */
+export const forward = (url: string, headers: Readonly<Record<string, string>>, body: string) =>
   HttpClient.execute(
     HttpClientRequest.post(url).pipe(
       HttpClientRequest.bodyText(body, "application/json"),
-      HttpClientRequest.setHeaders(
-        forwarded_headers.flatMap((name): ReadonlyArray<[string, string]> => {
-          const value = headers[name]
-          return value === undefined ? [] : [[name, value]]
-        })
-      )
+      HttpClientRequest.setHeaders(headers)
     )
   ).pipe(
     Effect.timeout("15 seconds"),
@@ -113,69 +81,113 @@ export const forward = (url: string, headers: Readonly<Record<string, string | u
     Effect.provide(FetchHttpClient.layer)
   )
 
-/** How many events are remembered, to show which are posted again. */
-const remembered_max = 10_000
+const decode = Schema.decodeUnknownOption(Event)
 
-/** Returns a function that tells whether it was called with an ID before. It forgets the oldest ones. */
-const remembering = () => {
-  const ids = new Set<string>()
-  return (id: string): boolean => {
-    if (ids.has(id)) return true
-    ids.add(id)
-    const [oldest = id] = ids
-    if (ids.size > remembered_max) ids.delete(oldest)
-    return false
-  }
+const print = (event: ClientEvent, asJson: boolean) => {
+  if (asJson) return Print.line(JSON.stringify(event))
+  // A newer service can have further types of events.
+  const known = decode(event)
+  return Option.isNone(known) ? Print.line(oneLine(JSON.stringify(event))) : Print.styled(wordsOf(known.value))
 }
 
-/** Makes a handler that prints and forwards each event with a valid signature, and rejects everything else. */
-const receiving = (
+/** Prints an event, and posts it. Returns whether the endpoint has accepted it. */
+const deliver = Effect.fnUntraced(function*(
+  event: ClientEvent,
   secret: Redacted.Redacted,
-  { forward_to, json: asJson }: Pick<Options, "forward_to" | "json">
-) => {
-  const isRepeat = remembering()
+  { forward_to, json }: Pick<Options, "forward_to" | "json">
+) {
+  yield* print(event, json)
+  if (Option.isNone(forward_to)) return true
+  const body = JSON.stringify(event)
+  const headers = yield* headersOf([secret], { id: event.id, timestamp: yield* DateTime.now, body })
+  const status = yield* forward(forward_to.value, headers, body)
+  if (status >= 200 && status < 300) return true
+  yield* Print.note(
+    `The endpoint responded with ${status}. Post the event again with --event ${event.id}.`
+  )
+  return false
+})
 
-  return Effect.gen(function*() {
-    const request = yield* HttpServerRequest.HttpServerRequest
-    const sent = yield* Effect.option(
-      Effect.provideService(request.text, HttpIncomingMessage.MaxBodySize, body_size_max)
-    )
-    if (Option.isNone(sent)) return HttpServerResponse.empty({ status: 413 })
-    const body = sent.value
-    if (!(yield* verify(secret, request.headers, body))) {
-      yield* Print.note("Rejected a request without a valid signature.")
-      return HttpServerResponse.empty({ status: 401 })
-    }
-    const event = yield* Effect.option(decode(body))
-    if (asJson) yield* Print.line(JSON.stringify(JSON.parse(body)))
-    // A newer service can have further types of events.
-    else if (Option.isNone(event)) yield* Print.line(oneLine(body))
-    else yield* Print.styled(wordsOf(event.value, isRepeat(event.value.id)))
-    const status = Option.isSome(forward_to) ? yield* forward(forward_to.value, request.headers, body) : 204
-    return HttpServerResponse.empty({ status })
-  })
+const hour_millis = 3_600_000
+
+/** Returns the time before which an event cannot have been raised, which its ID begins with. */
+const earliest = (id: string): string => {
+  const millis = Number.parseInt(id.replaceAll("-", "").slice(0, 12), 16)
+  return new Date(Math.max(0, millis - hour_millis)).toISOString()
 }
 
-/** Receives events until it is interrupted. The subscription ends with it. */
-export const listen = (options: Options) => {
-  const client = Client.layer(options).pipe(Layer.provide(FetchHttpClient.layer), Layer.provideMerge(Ids.layer))
-  return Effect.gen(function*() {
-    const address = yield* HttpServer.addressFormattedWith(Effect.succeed)
-    const input = yield* Admin.typed(CreateWebhook, {
-      url: Option.getOrElse(options.receive_at, () => `${address}/`),
-      event_types: options.event_types.length === 0 ? default_types : options.event_types
+const find = async (crm: MessagingCrm, id: string, signal: AbortSignal): Promise<ClientEvent | undefined> => {
+  for await (const event of crm.events.list({ since: earliest(id), page_size: 100 }, { signal })) {
+    if (event.id === id) return event
+  }
+  return undefined
+}
+
+/** Posts one stored event. */
+const replay = Effect.fnUntraced(function*(id: string, crm: MessagingCrm, secret: Redacted.Redacted, options: Options) {
+  const found = yield* requesting(options.base_url, (signal) => find(crm, id, signal))
+  if (found === undefined) {
+    return yield* new Admin.Rejected({
+      message: `The service has no event ${id}. It keeps events for 30 days. Check the ID and the API key.`
     })
-    const webhook = yield* subscribed(input, options.base_url)
-    yield* HttpServer.serveEffect(receiving(Redacted.make(webhook.signing_secret), options))
-    const target = Option.match(options.forward_to, { onNone: () => "", onSome: (url) => `\nForwarding to ${url}` })
-    yield* Print.note(
-      `Listening for ${
-        webhook.event_types.join(", ")
-      } at ${webhook.url}\nSigning secret: ${webhook.signing_secret}${target}`
-    )
-    return yield* Effect.never
+  }
+  if (!(yield* deliver(found, secret, options))) {
+    return yield* new Admin.Rejected({ message: "The endpoint did not accept the event." })
+  }
+})
+
+/** Follows events from a cursor until it is interrupted, and then prints where to continue. */
+const follow = (after: string, crm: MessagingCrm, secret: Redacted.Redacted, options: Options) => {
+  const controller = new AbortController()
+  const events = crm.events.stream({ after }, { signal: controller.signal })
+  const iterator = events[Symbol.asyncIterator]()
+  const { base_url, event_types } = options
+  const isSelected = ({ type }: ClientEvent) => event_types.length === 0 || event_types.some((each) => each === type)
+  return Effect.gen(function*() {
+    for (;;) {
+      const { done, value } = yield* requesting(base_url, () => iterator.next())
+      if (done === true) return
+      if (isSelected(value)) yield* deliver(value, secret, options)
+    }
   }).pipe(
-    Effect.provide([client, Listener.layer({ host: "127.0.0.1", port: options.port, setting: "--port" })]),
-    Effect.scoped
+    Effect.ensuring(Effect.suspend(() => {
+      controller.abort()
+      return Print.note(`Stopped. Continue with: --after ${events.cursor}`)
+    }))
   )
 }
+
+/** Says once that the connection to the service is lost, until it is opened again. */
+const onRetry = (base_url: string) => ({ attempt }: Retry): void => {
+  if (attempt === 1) Effect.runSync(Print.note(`The connection to ${base_url} was lost. Trying again.`))
+}
+
+/** Fails unless the endpoint is on this machine, or another one was allowed. */
+const checkTarget = ({ allow_remote, event, forward_to }: Options) => {
+  if (Option.isNone(forward_to)) {
+    return Option.isNone(event) ? Effect.void : Admin.reject("--event requires --forward-to.")()
+  }
+  return allow_remote || isLocal(forward_to.value)
+    ? Effect.void
+    : Admin.reject("--forward-to must be on this machine. To post events to another one, add --allow-remote.")()
+}
+
+/** Receives events until it is interrupted, or posts one. */
+export const listen = Effect.fnUntraced(function*(options: Options) {
+  yield* checkTarget(options)
+  const { api_key, base_url, event_types, forward_to, signing_secret } = options
+  const secret = Option.isSome(signing_secret) ? signing_secret.value : yield* newSecret
+  const crm = new MessagingCrm({ apiKey: Redacted.value(api_key), baseUrl: base_url, onRetry: onRetry(base_url) })
+  if (Option.isSome(options.event)) return yield* replay(options.event.value, crm, secret, options)
+  // The cursor of `now`, so that no later event is missed. It also shows whether the service accepts the key.
+  const query = { after: options.after, page_size: 1 }
+  const first = yield* requesting(base_url, (signal) => crm.request("GET /events", { query }, { signal }))
+  const after = options.after === "now" ? first.next_cursor ?? "now" : options.after
+  const target = Option.match(forward_to, {
+    onNone: () => "",
+    onSome: (url) => `\nForwarding to ${url}\nSigning secret: ${Redacted.value(secret)}`
+  })
+  const types = event_types.length === 0 ? "all events" : event_types.join(", ")
+  yield* Print.note(`Listening for ${types} at ${base_url}${target}`)
+  return yield* follow(after, crm, secret, options)
+})

@@ -2,7 +2,7 @@ import { encoder } from "@messaging-crm/core/Codecs"
 import { EventType } from "@messaging-crm/core/Events"
 import { WebhookId } from "@messaging-crm/core/Ids"
 import { Webhook, Webhooks, WebhookStatus } from "@messaging-crm/core/Webhooks"
-import { Effect, Option } from "effect"
+import { Effect, Option, Redacted } from "effect"
 import { Command, Flag } from "effect/cli"
 import * as Admin from "../cli/Admin.ts"
 import * as Flags from "../cli/Flags.ts"
@@ -10,25 +10,38 @@ import * as Print from "../cli/Print.ts"
 import * as Logging from "../observability/Logging.ts"
 import { check, readRequired, readWithDefault, settings } from "../settings/Config.ts"
 
+const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+/** A flag that takes a secret in the form of Standard Webhooks. */
+const signingSecret = Flag.String("signing-secret").pipe(
+  Flag.filter(
+    (value) => /^whsec_(?:[A-Za-z0-9+/]{4})+(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(value),
+    () => "Expected whsec_ and base64"
+  ),
+  Flag.map(Redacted.make)
+)
+
 const listen = Command.make(
   "listen",
   {
     url: Flags.forSetting("url", settings.base_url),
     api_key: Flags.forSetting("api-key", settings.api_key),
-    port: Flags.integer("port", 0, 65_535).pipe(
-      Flags.withDefault(0, "Port to listen on at 127.0.0.1; 0 selects a free port")
-    ),
-    receive_at: Flags.webUrl("receive-at").pipe(
-      Flags.optional("URL to which the service posts events, such as the address of a tunnel", "the port at 127.0.0.1")
-    ),
     forward_to: Flags.webUrl("forward-to").pipe(
-      Flags.optional(
-        "URL that receives each event with its signature; the command returns the status of this URL to the service",
-        "none"
-      )
+      Flags.optional("URL on this machine to which the command posts each event, signed as webhooks are", "none")
     ),
-    event_types: Flag.Literals("event-type", EventType.literals).pipe(
-      Flags.repeated("Event type", "the types of messages and sends, and conversation.closed")
+    allow_remote: Flag.Boolean("allow-remote").pipe(
+      Flags.withDefault(false, "Accept a --forward-to on another machine")
+    ),
+    signing_secret: signingSecret.pipe(
+      Flags.optional("Secret that signs the events: whsec_ and base64", "a new one, which the command shows")
+    ),
+    event_types: Flag.Literals("event-type", EventType.literals).pipe(Flags.repeated("Event type", "all")),
+    after: Flag.String("after").pipe(
+      Flags.withDefault("now", "Where to start: now, start, or the cursor that the command shows when it stops")
+    ),
+    event: Flag.String("event").pipe(
+      Flag.filter((value) => uuid.test(value), () => "Expected the ID of an event"),
+      Flags.optional("ID of a stored event; the command posts it and exits", "none")
     ),
     json: Flag.Boolean("json").pipe(Flags.withDefault(false, "Print each event as a line of JSON"))
   },
@@ -43,10 +56,13 @@ const listen = Command.make(
     return yield* WebhookListener.listen(options)
   }, Effect.provide(Logging.layer))
 ).pipe(
-  Command.withDescription("Subscribe to a service's events, print them, and unsubscribe on exit"),
+  Command.withDescription(
+    "Print the events of a service, and post them to an endpoint on this machine, without a tunnel"
+  ),
   Command.withExamples([
-    { command: "messaging-crm webhooks listen --api-key $API_KEY" },
-    { command: "messaging-crm webhooks listen --api-key $API_KEY --forward-to http://127.0.0.1:8080/webhook" }
+    { command: "API_KEY=… messaging-crm webhooks listen --url https://crm.example.com/v1" },
+    { command: "API_KEY=… messaging-crm webhooks listen --forward-to http://127.0.0.1:8080/webhook" },
+    { command: "API_KEY=… messaging-crm webhooks listen --forward-to http://127.0.0.1:8080/webhook --event $EVENT_ID" }
   ])
 )
 

@@ -105,7 +105,7 @@ describe("import rules", () => {
     assert.deepStrictEqual(loading(/\/DevConsole\.ts$/), ["packages/server/src/dev/Dev.ts"])
   })
 
-  it("only `mcp` loads the tools for agents, when it runs", () => {
+  it("only `mcp` loads the tools for agents, and only it and `webhooks listen` load the client, when they run", () => {
     const loading = (name: RegExp) =>
       globSync("packages/server/src/**/*.ts").filter((file) =>
         importsOf(file).some((specifier) => name.test(specifier))
@@ -113,7 +113,10 @@ describe("import rules", () => {
     const own = /^packages\/server\/src\/mcp\//
     assert.deepStrictEqual(loading(/\/mcp\/\w+\.ts$/), ["packages/server/src/commands/mcp.ts"])
     assert.match(textOf("packages/server/src/commands/mcp.ts"), /import\("\.\.\/mcp\/McpServer\.ts"\)/)
-    for (const file of loading(/^(effect\/ai|@messaging-crm\/client)$/)) assert.match(file, own)
+    const listener = "packages/server/src/cli/WebhookListener.ts"
+    for (const file of loading(/^(effect\/ai|@messaging-crm\/client)$/)) if (file !== listener) assert.match(file, own)
+    assert.deepStrictEqual(loading(/\/WebhookListener\.ts$/), ["packages/server/src/commands/webhooks.ts"])
+    assert.match(textOf("packages/server/src/commands/webhooks.ts"), /import\("\.\.\/cli\/WebhookListener\.ts"\)/)
   })
 
   // A client bundles `api`.

@@ -87,7 +87,10 @@ it.live("errors are sentences", () =>
       [[...connect, "--account", "1", "--app", long], "--app must be"],
       [[...connect, "--account", "1", "--app", "1", "--page", long], "--page must be"],
       [["members", "add", "--organization", id, "--name", "x", "--email", "x y", "--role", "owner"], "--email must be"],
-      [["webhooks", "listen", "--api-key", "svc_live_x", "--port", "99999"], "a whole number from 0 to 65535"],
+      [["webhooks", "listen", "--api-key", "svc_live_x", "--event", "x"], "the ID of an event"],
+      [["webhooks", "listen", "--api-key", "svc_live_x", "--event", id], "--event requires --forward-to"],
+      [["webhooks", "listen", "--api-key", "svc_live_x", "--signing-secret", "x"], "whsec_ and base64"],
+      [["webhooks", "listen", "--api-key", "svc_live_x", "--forward-to", "http://10.0.0.1/x"], "--allow-remote"],
       [["webhooks", "listen", "--api-key", "svc_live_x", "--forward-to", "nope"], "an absolute http or https URL"],
       [
         ["keys", "create", "--organization", id, "--member", "x", "--name", "x", "--scope", "tags:read"].concat(

@@ -1,138 +1,161 @@
 /** `webhooks listen` and a service, as two processes. */
 import { assert, it } from "@effect/vitest"
-import { Event } from "@messaging-crm/core/Events"
+import { verifyWebhook } from "@messaging-crm/client"
 import { Effect, Queue, Schema } from "effect"
 import { createInterface } from "node:readline"
-import { eventually } from "../../testing/Eventually.ts"
 import * as Api from "../../testing/processes/Api.ts"
 import * as Processes from "../../testing/processes/Processes.ts"
 import type * as Servers from "../../testing/processes/Servers.ts"
+import * as TcpProxy from "../../testing/processes/TcpProxy.ts"
 import { startHttpServer } from "../../testing/processes/TestHttpServer.ts"
 
-const Ready = Schema.fromJsonString(Schema.Struct({
-  base_url: Schema.String,
-  api_key: Schema.String,
-  channels: Schema.Array(Schema.Struct({ id: Schema.String, type: Schema.String })),
-  template_ids: Schema.Array(Schema.String)
-}))
+const Ready = Schema.fromJsonString(Schema.Struct({ base_url: Schema.String, api_key: Schema.String }))
 
-const Webhooks = Schema.fromJsonString(Schema.Struct({
-  data: Schema.Array(Schema.Struct({ url: Schema.String, status: Schema.String }))
-}))
+const Contact = Schema.fromJsonString(Schema.Struct({ data: Schema.Struct({ id: Schema.String }) }))
 
-const Send = Schema.fromJsonString(Schema.Struct({ data: Schema.Struct({ conversation_id: Schema.String }) }))
+const ContactCreated = Schema.fromJsonString(Schema.Struct({
+  id: Schema.String,
+  data: Schema.Struct({ contact_id: Schema.String })
+}))
 
 /** A process whose lines can be taken one by one. */
 const talking = Effect.fnUntraced(function*(args: ReadonlyArray<string>, environment: Processes.Environment) {
   const { child, exited } = yield* Processes.startMain(args, environment)
-  const lines = yield* Queue.unbounded<string>()
-  const { stdout } = child
-  if (stdout !== null) createInterface({ input: stdout }).on("line", (line) => Queue.offerUnsafe(lines, line))
+  const [lines, notes] = [yield* Queue.unbounded<string>(), yield* Queue.unbounded<string>()]
+  for (const [queue, input] of [[lines, child.stdout], [notes, child.stderr]] as const) {
+    if (input !== null) createInterface({ input }).on("line", (line) => Queue.offerUnsafe(queue, line))
+  }
+  /** Returns the next line on stderr that contains a text. */
+  const noted = (text: string) => Effect.repeat(Queue.take(notes), { while: (line) => !line.includes(text) })
   const signal = (name: NodeJS.Signals) => Effect.andThen(Effect.sync(() => child.kill(name)), exited)
-  return { child, exited, line: Queue.take(lines), signal, stop: signal("SIGINT") }
+  return { child, exited, line: Queue.take(lines), noted, signal, stop: signal("SIGINT") }
 })
 
-/** A service with demo data in memory, and its webhooks. */
+/** A service with demo data in memory, behind a proxy. */
 const startService = Effect.gen(function*() {
   const service = yield* talking(["dev", "--json", "--port", "0", "--storage", "memory"], {
-    WEBHOOK_ALLOWED_NETWORKS: "127.0.0.0/8",
     RATE_LIMIT_PER_MINUTE: "100000",
     LOG_LEVEL: "info"
   })
   const ready = yield* Schema.decodeUnknownEffect(Ready)(yield* service.line)
   const server: Servers.Server = { port: 0, url: ready.base_url.replace(/\/v1$/, "") }
   const { api_key: key } = ready
-  const webhooks = Api.request(server, "GET", "/webhooks", { key }).pipe(
-    Effect.flatMap(({ text }) => Schema.decodeUnknownEffect(Webhooks)(text)),
-    Effect.map(({ data }) => data)
-  )
-  const untilStatus = (status: string) =>
-    eventually(Effect.map(webhooks, ([newest]) => newest), (newest) => newest?.status === status)
-  return { key, ready, server, service, untilStatus, webhooks }
+  const proxy = yield* TcpProxy.make(Number(new URL(server.url).port))
+  let contacts = 0
+  const create = Effect.gen(function*() {
+    const json = { first_name: `Kim ${++contacts}` }
+    const created = yield* Api.request(server, "POST", "/contacts", {
+      key,
+      json,
+      idempotency_key: `contact-${contacts}`
+    })
+    return (yield* Schema.decodeUnknownEffect(Contact)(created.text)).data.id
+  })
+  return { create, key, proxy, server, service }
 })
 
-/** Starts `webhooks listen`, and waits for its webhook. */
+/** Starts `webhooks listen` for new contacts, and waits until it listens. */
 const startListener = Effect.fnUntraced(
-  function*({ key, ready, untilStatus }: Effect.Success<typeof startService>, flags: ReadonlyArray<string>) {
-    const listener = yield* talking(["webhooks", "listen", "--json", "--url", ready.base_url, ...flags], {
-      API_KEY: key
-    })
-    const webhook = yield* untilStatus("active")
-    if (webhook === undefined) return assert.fail("There is no webhook.")
-    return { listener, webhook }
+  function*({ key, proxy }: Effect.Success<typeof startService>, flags: ReadonlyArray<string> = []) {
+    const listener = yield* talking(
+      ["webhooks", "listen", "--json", "--url", `http://127.0.0.1:${proxy.port}/v1`, "--event-type", "contact.created"]
+        .concat(flags),
+      { API_KEY: key }
+    )
+    yield* listener.noted("Listening")
+    const contact = Effect.flatMap(listener.line, (line) =>
+      Effect.map(
+        Schema.decodeUnknownEffect(ContactCreated)(line),
+        ({ data, id }) => ({ id, contact_id: data.contact_id })
+      ))
+    return { ...listener, contact }
   }
 )
 
-it.live(
-  "`webhooks listen` prints events of the service, rejects other requests, and unsubscribes when it stops",
-  () =>
-    Effect.gen(function*() {
-      const running = yield* startService
-      const { key, ready, server, service, webhooks } = running
-      const types = ["--event-type", "message.received", "--event-type", "message.sent"]
-      const forwarded: Array<{ readonly type: string; readonly signature: unknown }> = []
-      const receiver = yield* startHttpServer((request, response) => {
-        let text = ""
-        request.setEncoding("utf8").on("data", (chunk: string) => text += chunk).on("end", () => {
-          forwarded.push({ type: JSON.parse(text).type, signature: request.headers["webhook-signature"] })
-          response.end()
-        })
-      })
-      const { listener, webhook } = yield* startListener(running, ["--forward-to", receiver, ...types])
-      const forged = yield* Effect.promise(() => fetch(webhook.url, { method: "POST", body: "{}" }))
-      assert.strictEqual(forged.status, 401)
-      const huge = yield* Effect.promise(() => fetch(webhook.url, { method: "POST", body: "a".repeat(64 * 1024 + 1) }))
-      assert.strictEqual(huge.status, 413)
+const secret = `whsec_${Buffer.alloc(32, 7).toString("base64")}`
 
-      const channel = ready.channels.find(({ type }) => type === "phone_messaging")
-      const greeting = Api.newConversation(channel?.id ?? "", "+49 151 5550007", "Kim")
-      const id = ready.template_ids.find((id) => id.endsWith("order_ready"))
-      const started = yield* Api.request(server, "POST", "/conversations", {
-        key,
-        json: { ...greeting, template: { ...greeting.template, id } },
-        idempotency_key: "listen-to-me"
-      })
-      assert.strictEqual(started.status, 202, started.text)
-      const { data: { conversation_id } } = yield* Schema.decodeUnknownEffect(Send)(started.text)
-      const heard = new Set<string>()
-      // The demo's own messages raise events too.
-      while (heard.size < 2) {
-        const { data, type } = yield* Schema.decodeUnknownEffect(Schema.fromJsonString(Event))(yield* listener.line)
-        if ("message_id" in data && data.conversation_id === conversation_id) heard.add(type)
+/** An endpoint that keeps the verified events, and responds with a status. */
+const startEndpoint = Effect.gen(function*() {
+  const state = { status: 204 }
+  const events = yield* Queue.unbounded<string>()
+  const url = yield* startHttpServer((request, response) => {
+    let payload = ""
+    request.setEncoding("utf8").on("data", (chunk: string) => payload += chunk).on("end", () => {
+      void verifyWebhook({ payload, headers: request.headers, secret }).then(({ id }) => {
+        Queue.offerUnsafe(events, id)
+        response.writeHead(state.status).end()
+      }, () => response.writeHead(401).end())
+    })
+  })
+  return { event: Queue.take(events), state, url }
+})
+
+it.live("`webhooks listen` prints events, posts them with a valid signature, and continues after a lost connection", () =>
+  Effect.gen(function*() {
+    const running = yield* startService
+    const { create, proxy, service } = running
+    const endpoint = yield* startEndpoint
+    const listener = yield* startListener(running, ["--forward-to", endpoint.url, "--signing-secret", secret])
+    for (const condition of ["open", "rejected"] as const) {
+      yield* proxy.setCondition({ kind: condition })
+      const created = [yield* create, yield* create]
+      if (condition === "rejected") yield* listener.noted("The connection to")
+      yield* proxy.setCondition({ kind: "open" })
+      for (const contact_id of created) {
+        const printed = yield* listener.contact
+        assert.strictEqual(printed.contact_id, contact_id)
+        assert.strictEqual(yield* endpoint.event, printed.id)
       }
-      assert.deepStrictEqual(heard, new Set(["message.received", "message.sent"]))
+    }
+    endpoint.state.status = 500
+    yield* create
+    const { id } = yield* listener.contact
+    assert.strictEqual(yield* endpoint.event, id)
+    assert.include(yield* listener.noted("responded with 500"), `--event ${id}`)
+    assert.strictEqual(yield* listener.stop, 0)
 
-      // An event is printed before it is forwarded.
-      yield* eventually(Effect.sync(() => new Set(forwarded.map(({ type }) => type)).size), (size) => size === 2)
-      for (const { signature } of forwarded) assert.match(String(signature), /^v1,/)
+    // The event is posted again, by its ID.
+    const again = (event: string) =>
+      talking(
+        ["webhooks", "listen", "--url", `http://127.0.0.1:${proxy.port}/v1`, "--forward-to", endpoint.url]
+          .concat(["--signing-secret", secret, "--event", event]),
+        { API_KEY: running.key }
+      )
+    const failed = yield* again(id)
+    assert.strictEqual(yield* endpoint.event, id)
+    assert.strictEqual(yield* failed.exited, 1)
+    endpoint.state.status = 204
+    const repeated = yield* again(id)
+    assert.strictEqual(yield* endpoint.event, id)
+    assert.strictEqual(yield* repeated.exited, 0)
+    const absent = yield* again(id.replace(/.{12}$/, "000000000000"))
+    yield* absent.noted("has no event")
+    assert.strictEqual(yield* absent.exited, 1)
+    assert.strictEqual(yield* service.stop, 0)
+  }).pipe(Effect.scoped))
 
-      assert.strictEqual(yield* listener.stop, 0)
-      assert.deepStrictEqual((yield* webhooks).map(({ status }) => status), ["disabled"])
-      assert.strictEqual(yield* service.stop, 0)
-    }).pipe(Effect.scoped)
-)
-
-it.live(
-  "`webhooks listen` unsubscribes when its terminal closes, and when the reader of its output stops",
-  () =>
-    Effect.gen(function*() {
-      const running = yield* startService
-      const { key, server, untilStatus } = running
-      const flags = ["--event-type", "contact.created"]
-      const { listener: first } = yield* startListener(running, flags)
-      assert.strictEqual(yield* first.signal("SIGHUP"), 0)
-      yield* untilStatus("disabled")
-
-      const { listener: second } = yield* startListener(running, flags)
-      second.child.stdout?.destroy()
-      const json = { first_name: "Kim" }
-      for (const idempotency_key of ["contact-1", "contact-2", "contact-3"]) {
-        yield* Api.request(server, "POST", "/contacts", { key, json, idempotency_key })
-      }
-      assert.strictEqual(yield* second.exited, 0)
-      yield* untilStatus("disabled")
-    }).pipe(Effect.scoped)
-)
+it.live("`webhooks listen` ends with the cursor to continue with, also if its terminal closes or its output ends", () =>
+  Effect.gen(function*() {
+    const running = yield* startService
+    const first = yield* startListener(running)
+    yield* running.create
+    yield* first.contact
+    assert.strictEqual(yield* first.signal("SIGHUP"), 0)
+    const [, cursor = ""] = /--after (\S+)/.exec(yield* first.noted("Stopped.")) ?? []
+    const missed = yield* running.create
+    const second = yield* startListener(running, ["--after", cursor])
+    // The event that the first one printed last may be repeated.
+    yield* Effect.repeat(second.contact, { while: ({ contact_id }) => contact_id !== missed })
+    second.child.stdout?.destroy()
+    yield* Effect.replicateEffect(running.create, 3)
+    assert.strictEqual(yield* second.exited, 0)
+    const rejected = yield* talking(
+      ["webhooks", "listen", "--url", `${running.server.url}/v1`, "--api-key", running.key, "--after", "yesterday"],
+      {}
+    )
+    yield* rejected.noted("--after")
+    assert.strictEqual(yield* rejected.exited, 1)
+  }).pipe(Effect.scoped))
 
 it.live("a service continues although its log cannot be written", () =>
   Effect.gen(function*() {
