@@ -90,6 +90,7 @@ const declared: Readonly<Record<string, Declared>> = {
   },
   schedule: {
     files: [
+      "core/src/kernel/Retries.ts",
       "core/src/webhooks/WebhookSchedule.ts",
       "core/src/webhooks/WebhookHealth.ts",
       "core/src/webhooks/WebhookOutcome.ts"

@@ -7,7 +7,7 @@ import { SearchTimeout } from "@messaging-crm/core/Contacts"
 import { ConflictBackoff } from "@messaging-crm/core/Decide"
 import { StorageBudget } from "@messaging-crm/core/StorageUse"
 import * as Mock from "@messaging-crm/provider-mock"
-import { Context, Duration, Effect, Layer } from "effect"
+import { Context, Effect, Layer } from "effect"
 import { afterAll } from "vitest"
 import * as Examples from "../src/api/Examples.ts"
 import { documented, type Media, resolve, type Response } from "../testing/Document.ts"
@@ -53,7 +53,7 @@ const storage = Layer.effectContext(
 
 const tuning = Layer.mergeAll(
   Layer.succeed(RequestsPerMinute, 1_000_000_000),
-  Layer.succeed(ConflictBackoff, Duration.zero)
+  Layer.succeed(ConflictBackoff, { pauses: [] })
 )
 
 const service = start({ storage, tuning })

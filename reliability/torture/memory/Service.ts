@@ -7,7 +7,7 @@ import * as Crm from "@messaging-crm/core/Crm"
 import { ConflictBackoff } from "@messaging-crm/core/Decide"
 import { WebhookTransport } from "@messaging-crm/core/WebhookTransport"
 import * as Mock from "@messaging-crm/provider-mock"
-import { Context, Duration, Effect, Layer, Random, References } from "effect"
+import { Context, Effect, Layer, Random, References } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import type { ReceivedDelivery } from "../History.ts"
 import type { Defect } from "./Defects.ts"
@@ -51,7 +51,7 @@ const tuning = Layer.mergeAll(
   Layer.succeed(References.MinimumLogLevel, "None"),
   Layer.succeed(RequestsPerMinute, 1_000_000),
   // Pauses of a part of a millisecond would make times that no real clock shows.
-  Layer.succeed(ConflictBackoff, Duration.zero)
+  Layer.succeed(ConflictBackoff, { pauses: [] })
 )
 
 /** Builds the service with a defect, and returns its context and its HTTP handler. It stops with the scope. */

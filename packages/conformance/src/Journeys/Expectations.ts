@@ -6,7 +6,7 @@ import { ConversationRows } from "@messaging-crm/core/Conversations"
 import * as Crm from "@messaging-crm/core/Crm"
 import { ConflictBackoff } from "@messaging-crm/core/Decide"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
-import { Duration, Effect, Layer } from "effect"
+import { Effect, Layer } from "effect"
 import * as Fixtures from "../Fixtures.ts"
 import { type Case, cases } from "./Expectations/Cases.ts"
 import { crm, type Storage } from "./JourneyScene.ts"
@@ -42,7 +42,7 @@ const crmWithChanges = (organization_id: OrganizationId, found: Map<string, "Con
     })
     return Layer.fresh(Crm.layer).pipe(
       Layer.provide(Layer.succeed(Commit, { commit })),
-      Layer.provide(Layer.succeed(ConflictBackoff, Duration.zero))
+      Layer.provide(Layer.succeed(ConflictBackoff, { pauses: [] }))
     )
   }))
 

@@ -28,7 +28,7 @@ export type Storage = Layer.Layer<Crm.StoragePorts, unknown>
 export const crm = (storage: Storage, dedup: "callback_ref" | "client_ref" = "callback_ref") =>
   Crm.layer.pipe(
     Layer.provideMerge(Layer.mergeAll(storage, Provider.layer(dedup), Ids.layer)),
-    Layer.provide(Layer.succeed(ConflictBackoff, Duration.zero))
+    Layer.provide(Layer.succeed(ConflictBackoff, { pauses: [] }))
   )
 
 /** `it`, with the operations of a journey as services. */

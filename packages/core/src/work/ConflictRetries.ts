@@ -5,6 +5,7 @@
  */
 import { Context, Duration, Effect, Metric, Random, Schema } from "effect"
 import { conflicts } from "../kernel/Metrics.ts"
+import { pauseAfter, type Schedule, schedules } from "../kernel/Retries.ts"
 import { Turns } from "../kernel/Turns.ts"
 import type { Changes } from "./Changes.ts"
 import type { CommitFailure, Unconfirmed } from "./Commit.ts"
@@ -13,13 +14,10 @@ import { CurrentWriteTime } from "./WriteTime.ts"
 /** The maximum number of attempts of one operation, about two seconds of conflicts. After that it fails. */
 const tries_max = 50
 
-/** The longest pause after a conflict. A reference, so that tests with a stopped clock can set it to zero. */
-export const ConflictBackoff = Context.Reference<Duration.Duration>(
-  "@messaging-crm/core/ConflictRetries/ConflictBackoff",
-  {
-    defaultValue: () => Duration.millis(50)
-  }
-)
+/** The pauses after conflicts. A reference, so that tests with a stopped clock can omit them. */
+export const ConflictBackoff = Context.Reference<Schedule>("@messaging-crm/core/ConflictRetries/ConflictBackoff", {
+  defaultValue: () => schedules.conflict
+})
 
 /** One load, decision and commit of an operation. */
 export interface Attempt<Returned> {
@@ -32,10 +30,6 @@ export interface Attempt<Returned> {
 /** Concurrent writes kept changing the rows that the operation depends on. Nothing was written; a retry can succeed. */
 export class ConcurrentChanges extends Schema.TaggedError<ConcurrentChanges>()("ConcurrentChanges", {}) {}
 
-/** Returns the pause after a conflict in milliseconds: 2, 3, 4.5 … up to `longest`, with 50 % of jitter. */
-const backoff = (tries: number, longest: Duration.Duration, random: number): number =>
-  Math.min(Duration.toMillis(longest), 2 * 1.5 ** (tries - 1)) * (0.5 + random)
-
 /** Returns the key of the first row that the changes update or expect; null if they only insert rows. */
 const rowOf = ({ expect = [], update = [] }: Changes): string | null => {
   const [first] = [...update, ...expect]
@@ -44,7 +38,7 @@ const rowOf = ({ expect = [], update = [] }: Changes): string | null => {
 
 /** Makes the function that repeats a failed attempt until one is committed. All operations of a process share it. */
 export const make = Effect.gen(function*() {
-  const longest = yield* ConflictBackoff
+  const schedule = yield* ConflictBackoff
   const turns = new Turns<string>({ places: Infinity, share: 1 })
 
   /**
@@ -59,8 +53,8 @@ export const make = Effect.gen(function*() {
 
   /** Pauses after the given number of attempts. */
   const pause = Effect.fnUntraced(function*(tries: number) {
-    const millis = backoff(tries, longest, yield* Random.next)
-    yield* millis > 0 ? Effect.sleep(millis) : Effect.yieldNow
+    const time = pauseAfter(schedule, tries, yield* Random.next)
+    yield* Duration.isZero(time) ? Effect.yieldNow : Effect.sleep(time)
   })
 
   const untilCommitted = Effect.fnUntraced(function*<Returned, E, R>(

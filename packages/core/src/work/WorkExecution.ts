@@ -1,24 +1,21 @@
 /** Work execution: one claimed item, and how its defects are handled. */
 import { DateTime, Effect } from "effect"
+import { pauseAfter, type Schedule, schedules } from "../kernel/Retries.ts"
 import * as Traces from "../kernel/Traces.ts"
 import { CurrentTurn } from "../kernel/Turns.ts"
 import * as Changes from "./Changes.ts"
 import { Decide } from "./Decide.ts"
 import type { ClaimedWork } from "./WorkQueue.ts"
 
-/**
- * For how many seconds an item is postponed after each defect. After the last it is abandoned: its send or delivery fails.
- *
- * Their sum is less than 90 seconds: that is how long the next send of the conversation waits.
- */
-const defect_pauses = [2, 5, 10, 20, 40]
+/** The number of defects after which an item is abandoned. */
+const defect_max = schedules.defect.pauses.length
 
 /** A claimed item, and its execution. */
 export interface Item {
   readonly claimed: ClaimedWork
   readonly execution: Effect.Effect<void>
-  /** Ends the send, delivery, or replay of an item that keeps causing defects. */
-  readonly abandon: (claimed: ClaimedWork) => Effect.Effect<void>
+  /** Ends the send, delivery, or replay of an item that keeps causing defects; null for one that is retried until it succeeds. */
+  readonly abandon: ((claimed: ClaimedWork) => Effect.Effect<void>) | null
 }
 
 /** Makes the function that executes an item, and settles it whatever happens. */
@@ -31,36 +28,41 @@ export const makePerform = Effect.gen(function*() {
       decide: () => ({ result: undefined, changes: Changes.settle(settlement) })
     })
 
-  /** Abandons an item. If that write fails, too, it is retried the same number of times. Then the item is dropped. */
-  const abandonOrDrop = ({ abandon, claimed }: Item) =>
-    abandon(claimed).pipe(
-      Effect.catchDefect((defect) =>
-        claimed.defects < 2 * defect_pauses.length
-          ? recover(claimed, defect)
-          : Effect.logError("Work item dropped: its failure could not be recorded", defect).pipe(
-            Effect.andThen(settle({ claimed, outcome: "finish" }))
-          )
-      )
-    )
-
   /** Counts a defect of an item, and postpones it. */
-  const recover = Effect.fnUntraced(function*(claimed: ClaimedWork, defect: unknown) {
-    const due_at = DateTime.add(yield* DateTime.now, {
-      seconds: defect_pauses[claimed.defects % defect_pauses.length] ?? 0
-    })
+  const postpone = Effect.fnUntraced(function*(claimed: ClaimedWork, schedule: Schedule, attempts: number) {
+    const due_at = DateTime.addDuration(yield* DateTime.now, pauseAfter(schedule, attempts))
     yield* settle({ claimed, outcome: "defect", due_at })
-    yield* Effect.logError("A work item failed with a defect", defect).pipe(
-      Effect.annotateLogs({ defects: claimed.defects + 1 })
-    )
   })
+
+  /** Postpones an item after a defect. One that is never abandoned can fail for reasons outside of the service. */
+  const recover = ({ abandon, claimed }: Item, defect: unknown) =>
+    (abandon === null
+      ? Effect.andThen(
+        postpone(claimed, schedules.endless, claimed.defects + 1),
+        Effect.logWarning("A work item failed; retry scheduled", defect)
+      )
+      : Effect.andThen(
+        postpone(claimed, schedules.defect, claimed.defects % defect_max + 1),
+        Effect.logError("A work item failed with a defect", defect)
+      )).pipe(Effect.annotateLogs({ defects: claimed.defects + 1 }))
+
+  /** Abandons an item. If that write fails, too, it is retried the same number of times. Then the item is dropped. */
+  const abandonOrDrop = (item: Item, abandon: NonNullable<Item["abandon"]>) =>
+    Effect.catchDefect(abandon(item.claimed), (defect) =>
+      item.claimed.defects < 2 * defect_max
+        ? recover(item, defect)
+        : Effect.logError("Work item dropped: its failure could not be recorded", defect).pipe(
+          Effect.andThen(settle({ claimed: item.claimed, outcome: "finish" }))
+        ))
 
   /** An item whose defect cannot be recorded stays claimed. It can be claimed again when its lease has ended. */
   const perform = (item: Item) => {
-    const { claimed, execution } = item
-    return (claimed.defects < defect_pauses.length ? execution : abandonOrDrop(item)).pipe(
+    const { abandon, claimed, execution } = item
+    const isAbandoned = abandon !== null && claimed.defects >= defect_max
+    return (isAbandoned ? abandonOrDrop(item, abandon) : execution).pipe(
       Effect.asVoid,
       Effect.onInterrupt(() => settle({ claimed, outcome: "release" })),
-      Effect.catchDefect((defect) => recover(claimed, defect)),
+      Effect.catchDefect((defect) => recover(item, defect)),
       Effect.catchDefect((defect) => Effect.logError("Work item defect not recorded", defect)),
       Effect.provideService(CurrentTurn, claimed.organization_id),
       // The span continues the trace that enqueued the item.

@@ -105,7 +105,7 @@ const rows: Readonly<Record<string, Code>> = {
   },
   "Slots of a worker": {
     numbers: [number("core/src/Worker.ts", /in_progress_max = (\d+)/)],
-    turns: ["core/src/Worker.ts"]
+    turns: ["core/src/work/WorkLoop.ts"]
   },
   "Replays of webhooks": {},
   "Exports and imports of contacts": {},

@@ -3,7 +3,7 @@ import { assert } from "@effect/vitest"
 import { Commit, Conflict, Unconfirmed } from "@messaging-crm/core/Commit"
 import * as Crm from "@messaging-crm/core/Crm"
 import { ConflictBackoff } from "@messaging-crm/core/Decide"
-import { Duration, Effect, Layer, Option } from "effect"
+import { Effect, Layer, Option } from "effect"
 import type * as Scene from "../JourneyScene.ts"
 import { createTag, makeScene, request, respondToErrors, text } from "./RequestScene.ts"
 
@@ -12,7 +12,7 @@ const crmWith = (commit: Commit["Service"]["commit"]) =>
   Layer.build(
     Layer.fresh(Crm.layer).pipe(
       Layer.provide(Layer.succeed(Commit, { commit })),
-      Layer.provide(Layer.succeed(ConflictBackoff, Duration.zero))
+      Layer.provide(Layer.succeed(ConflictBackoff, { pauses: [] }))
     )
   )
 

@@ -15,7 +15,7 @@ import {
 import type { ContactId, ConversationId } from "@messaging-crm/core/Ids"
 import type { Inbound } from "@messaging-crm/core/Inbound"
 import { PersonalData, PersonalDataStore } from "@messaging-crm/core/PersonalData"
-import { DateTime, Duration, Effect, Layer, Option } from "effect"
+import { DateTime, Effect, Layer, Option } from "effect"
 import { type Encoded, request, text } from "../IdempotentRequests/RequestScene.ts"
 import type { It } from "../JourneyScene.ts"
 import { canaries, person } from "./PersonScene.ts"
@@ -55,7 +55,7 @@ const crmAfter = (before: Effect.Effect<void>) =>
       })
     return Layer.fresh(Crm.layer).pipe(
       Layer.provide(Layer.succeed(Commit, { commit })),
-      Layer.provide(Layer.succeed(ConflictBackoff, Duration.zero))
+      Layer.provide(Layer.succeed(ConflictBackoff, { pauses: [] }))
     )
   }))
 

@@ -85,7 +85,7 @@ const retryInTime = (
   const { claimed, send } = unsettled
   const { now } = context
   const first = send.first_attempt_at ?? now
-  const pauses = throttles === "recipient" ? throttles : "usual"
+  const pauses = throttles === "recipient" ? throttles : "send"
   const attempts = attemptsOf(claimed.attempt, first, now, pauses)
   return Option.match(nextAttempt(attempts, first, now, retry_after_seconds, pauses), {
     onNone: () => stop(unsettled, reason, context),

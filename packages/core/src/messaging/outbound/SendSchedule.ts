@@ -1,13 +1,12 @@
 /** Send schedule: when the attempts of a send are made (contract §12.6). */
 import { DateTime, Duration, Option } from "effect"
+import { pauseAfter, schedules } from "../../kernel/Retries.ts"
 import type { Timestamp } from "../../kernel/Timestamps.ts"
+
+type Pauses = "recipient" | "send"
 
 /** For how long a send is retried. The later sends of its conversation wait for it. */
 export const retry_time_max = Duration.minutes(2)
-
-/** The pauses between attempts. A network that throttles one recipient requires a pause four times as long each time. */
-const delays_seconds = { usual: [1, 5, 15, 30, 60], recipient: [1, 4, 16, 64, 256] } as const
-type Pauses = keyof typeof delays_seconds
 
 /**
  * Returns the number of attempts so far, from the number of claims. A claim that ended because the channel was held
@@ -17,10 +16,10 @@ export const attemptsOf = (
   claims: number,
   first_attempt_at: Timestamp,
   now: Timestamp,
-  pauses: Pauses = "usual"
+  pauses: Pauses = "send"
 ): number => {
   let left = Duration.toSeconds(DateTime.distance(first_attempt_at, now))
-  const fit = delays_seconds[pauses].findIndex((delay) => (left -= delay) < 0)
+  const fit = schedules[pauses].pauses.findIndex((pause) => (left -= Duration.toSeconds(pause)) < 0)
   return fit === -1 ? claims : Math.min(claims, fit + 1)
 }
 
@@ -30,11 +29,10 @@ export const nextAttempt = (
   first_attempt_at: Timestamp,
   now: Timestamp,
   retry_after_seconds: number | null,
-  pauses: Pauses = "usual"
+  pauses: Pauses = "send"
 ): Option.Option<Timestamp> => {
-  const delays = delays_seconds[pauses]
-  const delay = delays[Math.min(attempt, delays.length) - 1] ?? 60
-  const due_at = DateTime.add(now, { seconds: Math.max(delay, retry_after_seconds ?? 0) })
+  const pause = Duration.max(pauseAfter(schedules[pauses], attempt), Duration.seconds(retry_after_seconds ?? 0))
+  const due_at = DateTime.addDuration(now, pause)
   return isInTime({ first_attempt_at }, due_at) ? Option.some(due_at) : Option.none()
 }
 

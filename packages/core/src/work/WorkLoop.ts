@@ -1,0 +1,119 @@
+/** The loop of a kind of work: claims due items, and executes them within the limits of the kind and of each organization. */
+import { DateTime, Duration, Effect, FiberSet, Latch, Random } from "effect"
+import { Ids, type OrganizationId } from "../kernel/Ids.ts"
+import { logAndPause, pollPause } from "../kernel/Loops.ts"
+import { Turns } from "../kernel/Turns.ts"
+import { SecretCanary } from "./SecretCanary.ts"
+import { type Item, makePerform } from "./WorkExecution.ts"
+import { type Claim, LeaseTime, type WorkKind, WorkSignal } from "./WorkQueue.ts"
+
+/**
+ * The maximum number of items of one claim of the loop. All of them begin at once, without a pause for requests of the same
+ * process.
+ */
+const claim_max = 16
+/** The maximum number of items that `runOnce` claims. */
+const batch_max = 64
+
+const claim_interval_max = Duration.millis(20)
+const poll_millis = 250
+
+/** How the items of a kind are claimed and executed. */
+export interface Source {
+  readonly kind: WorkKind
+  readonly claim: (options: Claim) => Effect.Effect<ReadonlyArray<Item>>
+  /** The maximum number of items that one process executes at once. */
+  readonly in_progress_max: number
+  /**
+   * Whether some of them are always free for another organization: a claim takes items of one organization until it holds as
+   * many as are free. So a single organization gets half of them, and two get a third each.
+   */
+  readonly is_shared: boolean
+  /** While fewer can be started, the next claim waits until so many have ended, or for `claim_interval_max`. */
+  readonly claim_min: number
+  /** How long a process that stops waits for the items in progress. */
+  readonly shutdown_time_max: Duration.Duration
+}
+
+/** Makes the functions that execute the due work of a kind. Each kind has a loop, so that slow work of one does not delay another. */
+export const make = Effect.gen(function*() {
+  const canary = yield* SecretCanary
+  const ids = yield* Ids
+  const lease = yield* LeaseTime
+  const perform = yield* makePerform
+  const signal = yield* WorkSignal
+
+  const claimFrom = Effect.fnUntraced(function*(
+    { claim, kind }: Source,
+    limit: number,
+    fairness: Pick<Claim, "free" | "leased"> = {}
+  ) {
+    const now = yield* DateTime.now
+    const lease_until = DateTime.addDuration(now, lease)
+    return yield* claim({ ...fairness, kind, limit, now, lease_until, token: yield* ids.uuid })
+  })
+
+  /** Claims one batch of due work, executes it, and returns the number of items. */
+  const runOnce = Effect.fnUntraced(function*(source: Source) {
+    const claimed = yield* claimFrom(source, batch_max)
+    yield* Effect.forEach(claimed, perform, { concurrency: "unbounded", discard: true })
+    return claimed.length
+  })
+
+  /** Runs until it is interrupted. Then it waits for the items in progress, and releases the claims of the others. */
+  const run = Effect.fnUntraced(function*(source: Source) {
+    const { claim_min, in_progress_max, is_shared, kind, shutdown_time_max } = source
+    const items = yield* FiberSet.make<void>()
+    // Items run in the context that is captured here, not in that of the fiber that starts them.
+    const start = yield* FiberSet.runtime(items)<never>()
+    yield* Effect.addFinalizer(() =>
+      Effect.timeoutOption(Effect.interruptible(FiberSet.awaitEmpty(items)), shutdown_time_max)
+    )
+    /** A claim takes no more items than are free, so that all of them begin at once. */
+    const turns = new Turns<OrganizationId>({ places: in_progress_max })
+    /** Opens when `claim_min` items have ended since the last claim. */
+    const freed = Latch.makeUnsafe(false)
+    let ended = 0
+
+    const end = Effect.suspend(() => ++ended >= claim_min ? freed.open : Effect.void)
+
+    const poll = Effect.flatMap(Random.next, (random) =>
+      pollPause(
+        Effect.timeoutOption(
+          Effect.raceFirst(signal.wait(kind), freed.await),
+          Duration.millis(poll_millis * (0.8 + 0.4 * random))
+        )
+      ))
+
+    /** Waits until enough items have ended that a claim is worth its cost. */
+    const waitForSeveral = Effect.timeoutOption(freed.await, claim_interval_max).pipe(
+      Effect.andThen(Effect.suspend(() => ended > 0 ? Effect.void : poll))
+    )
+
+    /** Claims as many items as the limits allow, starts them, and returns what the next claim waits for. */
+    const fill = Effect.gen(function*() {
+      if (!(yield* canary.isReadable)) return poll
+      const { free, held } = turns
+      if (free <= 0) return waitForSeveral
+      const limit = Math.min(free, claim_max)
+      ended = 0
+      yield* freed.close
+      // Without a span: the loop claims four times a second.
+      const claimed = yield* Effect.withTracerEnabled(
+        claimFrom(source, limit, is_shared ? { free, leased: held } : {}),
+        false
+      )
+      for (const item of claimed) {
+        start(Effect.ensuring(turns.run(item.claimed.organization_id, perform(item)), end))
+      }
+      if (turns.free < claim_min) return waitForSeveral
+      if (claimed.length === limit) return Effect.void
+      return poll
+    })
+
+    // Uninterruptible: a claimed item that is not started would be blocked until its lease ends.
+    return yield* Effect.flatten(Effect.uninterruptible(fill)).pipe(logAndPause("The worker"), Effect.forever)
+  }, Effect.scoped)
+
+  return { run, runOnce }
+})
