@@ -164,7 +164,7 @@ lanes_inserted AS (
     SELECT change.organization_id, change.name, kinds.cap, least(kinds.cap, change.allowed),
       kinds.fifo, coalesce(greatest(change.due_at, change.paused_until), '-infinity'), change.paused_until
     FROM lane_changes change
-    JOIN (VALUES ('send', 1, true), ('send_outcome', 1, true), ('webhook_event', 16, false), ('webhook_delivery', 16, false), ('webhook_replay', 1, true)) AS kinds (kind, cap, fifo) ON kinds.kind = split_part(change.name, ':', 1)
+    JOIN (VALUES ('send', 1, true), ('send_outcome', 1, true), ('webhook_event', 16, false), ('webhook_delivery', 16, false), ('webhook_replay', 1, true), ('callback', 32, false)) AS kinds (kind, cap, fifo) ON kinds.kind = split_part(change.name, ':', 1)
     WHERE change.inserts AND (SELECT count(*) FROM lanes_written) >= 0
     ORDER BY change.name
     ON CONFLICT (name) DO NOTHING

@@ -398,17 +398,18 @@ CREATE TABLE provider_callbacks (
   source text NOT NULL,
   body bytea NOT NULL,
   received_at timestamp(3) with time zone NOT NULL,
-  due_at timestamp(3) with time zone NOT NULL,
+  due_at timestamp(3) with time zone NOT NULL DEFAULT (now() + '00:05:00'::interval),
   attempt integer NOT NULL DEFAULT 0,
   token uuid,
   channel_id uuid,
   organization_id uuid NOT NULL,
   people jsonb NOT NULL DEFAULT '[]'::jsonb,
+  version integer NOT NULL DEFAULT 1,
   CONSTRAINT provider_callbacks_people_check CHECK ((jsonb_typeof(people) = 'array'::text)),
   CONSTRAINT provider_callbacks_pkey PRIMARY KEY (id)
 );
 
-CREATE INDEX provider_callbacks_due ON provider_callbacks USING btree (organization_id, due_at, id);
+CREATE TRIGGER provider_callbacks_enqueued AFTER INSERT ON provider_callbacks FOR EACH ROW WHEN ((new.due_at <= new.received_at)) EXECUTE FUNCTION enqueue_callback();
 
 CREATE TABLE provider_messages (
   organization_id uuid NOT NULL,
@@ -640,94 +641,6 @@ CREATE TABLE write_probes (
 )
 WITH (fillfactor=50);
 
-CREATE OR REPLACE FUNCTION callback_turns(served_before uuid, most integer, at timestamp with time zone)
- RETURNS TABLE(id uuid, ordinal bigint)
- LANGUAGE sql
- STABLE
-AS $function$
-  WITH RECURSIVE first AS MATERIALIZED (
-    SELECT organization_id AS id, due_at
-    FROM provider_callbacks
-    ORDER BY organization_id, due_at, id
-    LIMIT 1
-  ), ring (id, due_at) AS (
-    SELECT served_before, NULL::timestamptz
-    UNION
-    SELECT next.id, next.due_at
-    FROM ring
-    CROSS JOIN LATERAL (
-      (
-        SELECT organization_id AS id, due_at
-        FROM provider_callbacks
-        WHERE organization_id > ring.id
-        ORDER BY organization_id, due_at, id
-        LIMIT 1
-      )
-      UNION ALL
-      SELECT id, due_at FROM first
-      LIMIT 1
-    ) next
-  )
-  SELECT id, row_number() OVER ()
-  FROM ring
-  WHERE due_at <= at
-  LIMIT most
-$function$;
-
-CREATE OR REPLACE FUNCTION claim_callbacks(served_before uuid, most integer, at timestamp with time zone, lease_end timestamp with time zone, claim uuid, ordered_since timestamp with time zone DEFAULT 'infinity'::timestamp with time zone)
- RETURNS TABLE(id uuid, source text, channel_id uuid, body bytea, received_at timestamp with time zone, attempt integer, token uuid, served uuid)
- LANGUAGE plpgsql
-AS $function$
-#variable_conflict use_column
-BEGIN
-  RETURN QUERY
-  WITH turns AS (
-    SELECT id, ordinal FROM callback_turns(served_before, most, at)
-  ), waiting AS MATERIALIZED (
-    SELECT callback.id, callback.channel_id, callback.people
-    FROM turns
-    CROSS JOIN LATERAL (
-      SELECT id, channel_id, people
-      FROM provider_callbacks
-      WHERE organization_id = turns.id AND due_at > at AND received_at > ordered_since
-      ORDER BY due_at, id
-      LIMIT 1000
-    ) callback
-  ), due AS (
-    SELECT
-      callback.row,
-      callback.id,
-      callback.due_at,
-      row_number() OVER (PARTITION BY turns.id ORDER BY callback.due_at, callback.id) AS turn
-    FROM turns
-    CROSS JOIN LATERAL (
-      SELECT ctid AS row, id, due_at
-      FROM provider_callbacks unclaimed
-      WHERE organization_id = turns.id AND due_at <= at AND NOT EXISTS (
-        SELECT FROM waiting earlier
-        WHERE earlier.channel_id = unclaimed.channel_id AND earlier.id < unclaimed.id
-          AND earlier.people ?| ARRAY(SELECT jsonb_array_elements_text(unclaimed.people))
-      )
-      ORDER BY due_at, id
-      LIMIT most
-      FOR UPDATE SKIP LOCKED
-    ) callback
-    ORDER BY turn, callback.due_at, callback.id
-    LIMIT most
-  ), taken AS (
-    UPDATE provider_callbacks
-    SET due_at = lease_end, attempt = attempt + 1, token = claim
-    WHERE ctid = ANY(ARRAY(SELECT row FROM due))
-    RETURNING *
-  )
-  SELECT taken.id, taken.source, taken.channel_id, taken.body, taken.received_at, taken.attempt, taken.token,
-    (SELECT id FROM turns ORDER BY ordinal DESC LIMIT 1) AS served
-  FROM taken
-  JOIN due ON due.id = taken.id
-  ORDER BY due.turn, due.due_at, taken.id;
-END
-$function$;
-
 CREATE OR REPLACE FUNCTION claim_items(names text[], most integer, at timestamp with time zone, lease_end timestamp with time zone, claim uuid, holders uuid[], held integer[], organization_most integer)
  RETURNS SETOF work
  LANGUAGE plpgsql
@@ -836,6 +749,23 @@ BEGIN
   IF NOT holds THEN
     RAISE EXCEPTION 'a webhook subscribes to the event' USING ERRCODE = 'MC002';
   END IF;
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION enqueue_callback()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  INSERT INTO work (organization_id, lane_name, kind, lane, ref, due_at)
+  VALUES (
+    NEW.organization_id, 'callback:' || NEW.organization_id, 'callback', NEW.organization_id, NEW.id, NEW.received_at
+  )
+  ON CONFLICT DO NOTHING;
+  INSERT INTO work_lanes AS lane (organization_id, name, cap, allowed, fifo, next_due)
+  VALUES (NEW.organization_id, 'callback:' || NEW.organization_id, 32, 32, false, NEW.received_at)
+  ON CONFLICT (name) DO UPDATE SET next_due = least(lane.next_due, excluded.next_due), emptied_at = NULL;
+  RETURN NULL;
 END
 $function$;
 

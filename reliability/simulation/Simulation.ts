@@ -1,7 +1,7 @@
 /** One run: the service in memory with its outside world, under one virtual clock and one seeded random scheduler. */
 import type { WorldState } from "@messaging-crm/adapter-memory/World"
 import { ChannelHolds } from "@messaging-crm/core/ChannelHolds"
-import { Cause, Effect, Exit, HashMap, HashSet } from "effect"
+import { Cause, Effect, Exit, HashSet } from "effect"
 import { createOrganization, type TestOrganization } from "../../packages/server/testing/TestOrganization.ts"
 import * as Clients from "./Clients.ts"
 import * as CommitInvariants from "./CommitInvariants.ts"
@@ -122,7 +122,7 @@ const runSessions = Effect.fnUntraced(function*(run: Run, organization: TestOrga
   }
 })
 
-const isQuiet = ({ callbacks, queue }: WorldState): boolean => HashSet.isEmpty(queue.refs) && HashMap.isEmpty(callbacks)
+const isQuiet = ({ queue }: WorldState): boolean => HashSet.isEmpty(queue.refs)
 
 /** Stops the faults, waits until every queue is empty, and sometimes until the purge has run. */
 const recover = Effect.fnUntraced(function*({ network, progress, random, scene: { timeline, trace }, shared }: Run) {

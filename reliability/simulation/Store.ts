@@ -150,7 +150,7 @@ export const layer = (access: StoreAccess): Layer.Layer<Crm.StoragePorts> =>
   )
 
 /** Returns when the next stored work is due: `now` if it can be claimed, and null if there is no work. */
-export const nextDue = ({ callbacks, queue }: WorldState, now: number): number | null => {
+export const nextDue = ({ queue }: WorldState, now: number): number | null => {
   let next: number | null = null
   const earlier = (at: number) => {
     if (next === null || at < next) next = at
@@ -158,13 +158,12 @@ export const nextDue = ({ callbacks, queue }: WorldState, now: number): number |
   for (const [, lane] of queue.lanes) {
     const paused = lane.until === null ? 0 : lane.until.epochMilliseconds
     const claims = lane.items.flatMap(({ claim }) => claim === null ? [] : [claim.until.epochMilliseconds])
-    if (claims.length > 0) claims.forEach((until) => earlier(Math.max(until, now)))
-    else {
-      for (const { due_at } of lanes[lane.kind].fifo ? lane.items.slice(0, 1) : lane.items) {
-        earlier(Math.max(due_at.epochMilliseconds, paused, now))
-      }
+    claims.forEach((until) => earlier(Math.max(until, now)))
+    const isFifo = lanes[lane.kind].fifo
+    if (isFifo && claims.length > 0) continue
+    for (const { claim, due_at } of isFifo ? lane.items.slice(0, 1) : lane.items) {
+      if (claim === null) earlier(Math.max(due_at.epochMilliseconds, paused, now))
     }
   }
-  for (const [, { due_at }] of callbacks) earlier(Math.max(due_at.epochMilliseconds, now))
   return next
 }

@@ -1,7 +1,6 @@
 /** Concurrent commits of two processes, and commits that wait for a row that another session locks. */
 import { assert, it } from "@effect/vitest"
 import * as Fixtures from "@messaging-crm/conformance/Fixtures"
-import { CallbackStore } from "@messaging-crm/core/CallbackInbox"
 import * as Changes from "@messaging-crm/core/Changes"
 import { AddNote, Contacts, UpdateContact } from "@messaging-crm/core/Contacts"
 import { TagId } from "@messaging-crm/core/Ids"
@@ -97,11 +96,7 @@ it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
       const ours = yield* Fixtures.organization
-      const callback = yield* Fixtures.uuid
-      const part = { channel_id: null, people: [], body: Uint8Array.of(1) }
-      yield* CallbackStore.use((store) =>
-        store.insert([{ ...part, id: callback, source: "app", received_at: Fixtures.noon }])
-      )
+      const callback = yield* Fixtures.callback(null, [])
       const id = TagId.make(yield* Fixtures.uuid)
       const tag = TagRows.insert({ id, name: "new", name_key: "new", color: "red" })
       const committing = yield* whileLocked(sql`provider_callbacks WHERE id = ${callback}`, (pid) =>

@@ -34,6 +34,8 @@ const valueOf = (type: ColumnType, unique: string): unknown => {
   switch (type) {
     case "boolean":
       return false
+    case "bytea":
+      return "\\x00"
     case "integer":
     case "smallint":
       return 1

@@ -3,7 +3,6 @@ import { assert, it } from "@effect/vitest"
 import * as Fixtures from "@messaging-crm/conformance/Fixtures"
 import { afterNoon } from "@messaging-crm/conformance/Fixtures"
 import { AuditStore } from "@messaging-crm/core/Audit"
-import { CallbackStore, type ClaimedCallback } from "@messaging-crm/core/CallbackInbox"
 import * as Changes from "@messaging-crm/core/Changes"
 import type { StoragePorts } from "@messaging-crm/core/Crm"
 import { EventStore } from "@messaging-crm/core/Events"
@@ -18,7 +17,7 @@ import { WorkQueue } from "@messaging-crm/core/WorkQueue"
 import { Effect, Fiber } from "effect"
 import { SqlClient } from "effect/sql"
 import * as Processes from "./Processes.ts"
-import { waiterFor, whileLocked, whileOpen } from "./Sessions.ts"
+import { waiterFor, whileLocked } from "./Sessions.ts"
 
 type Storage = StoragePorts | Ids
 
@@ -110,14 +109,7 @@ const calls: Readonly<Record<Purge, Call>> & Readonly<Record<string, Call>> = {
   "WorkQueue.sweep of an item": { table: "work", insert: insertClaimed, run: sweep },
   "WorkQueue.sweep of a lane": { table: "work_lanes", insert: insertClaimed, run: sweep },
   "WorkQueue.claim of an item": { table: "work", insert: insertWork, run: claimWork },
-  "WorkQueue.claim of a lane": { table: "work_lanes", insert: insertWork, run: claimWork },
-  "CallbackStore.claim": {
-    table: "provider_callbacks",
-    insert: Effect.fnUntraced(function*(ours: OrganizationId) {
-      yield* Fixtures.callback((yield* Fixtures.channel(ours)).id, ["kim"])
-    }),
-    run: Effect.flatMap(Fixtures.uuid, (token) => CallbackStore.use((store) => store.claim({ ...claim, token })))
-  }
+  "WorkQueue.claim of a lane": { table: "work_lanes", insert: insertWork, run: claimWork }
 }
 
 it.layer(Processes.database, { excludeTestServices: true })("a locked row is skipped", (it) => {
@@ -141,21 +133,4 @@ it.layer(Processes.database, { excludeTestServices: true })("a locked row is ski
         assert.isNotEmpty(yield* sql`SELECT 1 FROM ${rows}`)
       }))
   }
-
-  it.effect("by a claim of callbacks, and those that it does not claim are left to others", () =>
-    Effect.gen(function*() {
-      const other = yield* Processes.start
-      const claimOf = Effect.fnUntraced(function*(limit: number) {
-        const token = yield* Fixtures.uuid
-        return yield* CallbackStore.use((store) => store.claim({ ...claim, limit, token }))
-      })
-      // Those of other tests.
-      while ((yield* claimOf(10)).length > 0) continue
-      const { id } = yield* Fixtures.channel(yield* Fixtures.organization)
-      const callbacks = yield* Effect.forEach(["ada", "kim", "lee"], (person) => Fixtures.callback(id, [person]))
-      const claimed: Array<ClaimedCallback> = []
-      const first = Effect.map(claimOf(1), (found) => void claimed.push(...found))
-      claimed.push(...yield* whileOpen(first, () => Effect.provide(claimOf(10), other)))
-      assert.sameMembers(claimed.map((callback) => callback.id), callbacks)
-    }))
 })

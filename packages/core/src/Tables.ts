@@ -9,6 +9,7 @@ import { TagRows } from "./catalog/Tags.ts"
 import { IdentityNetworkIdRows, IdentityRows } from "./contacts/ContactIdentities.ts"
 import { ContactRows } from "./contacts/Contacts.ts"
 import { ConversationRows } from "./messaging/Conversations.ts"
+import { CallbackRows } from "./messaging/inbound/CallbackInbox.ts"
 import { MediaRows } from "./messaging/Media.ts"
 import { MessageRows, ProviderMessageRows } from "./messaging/Messages.ts"
 import { SendRows } from "./messaging/outbound/Sends.ts"
@@ -32,6 +33,7 @@ export const tables: Readonly<Record<TableName, Table>> = {
   members: MemberRows.table,
   messages: MessageRows.table,
   organizations: OrganizationRows.table,
+  provider_callbacks: CallbackRows.table,
   provider_messages: ProviderMessageRows.table,
   sends: SendRows.table,
   tags: TagRows.table,

@@ -1,18 +1,16 @@
 /** A callback is stored, acknowledged, and then processed. */
 import { assert, layer } from "@effect/vitest"
 import * as Memory from "@messaging-crm/adapter-memory"
-import { CallbackInbox, CallbackStore, pauseAfter } from "@messaging-crm/core/CallbackInbox"
-import { Ids } from "@messaging-crm/core/Ids"
+import { CallbackInbox, CallbackStore } from "@messaging-crm/core/CallbackInbox"
 import type { ProviderEvent } from "@messaging-crm/core/Inbound"
 import { FileUnavailable } from "@messaging-crm/core/Media"
-import { SecretCanary } from "@messaging-crm/core/SecretCanary"
-import { Secrets } from "@messaging-crm/core/Secrets"
+import { pauseAfter, schedules } from "@messaging-crm/core/Retries"
 import { CallbackProcessor } from "@messaging-crm/provider-cloud/CallbackProcessor"
-import { Deferred, Duration, Effect, Fiber, Layer } from "effect"
+import { Deferred, Duration, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { messageEntry, messengerEntry } from "../src/fake/CallbackBodies.ts"
 import { FakeGraph } from "../src/fake/FakeGraph.ts"
-import { overInbox, Received, recorder } from "./Network.ts"
+import { inboxOver, overInbox, Received, recorder } from "./Network.ts"
 
 const channel_id = "01990000-0000-7000-8000-000000000001"
 
@@ -46,11 +44,7 @@ const runOnce = Effect.gen(function*() {
   return yield* inbox.runOnce(process)
 })
 
-const inbox = Layer.merge(CallbackInbox.layer, CallbackProcessor.layer).pipe(
-  Layer.provide(SecretCanary.layer.pipe(Layer.provide(Secrets.layer))),
-  Layer.provideMerge(Memory.layer),
-  Layer.provide(Ids.layer)
-)
+const inbox = inboxOver(Memory.layer)
 
 layer(overInbox(recorder, inbox))("the callback inbox", (it) => {
   it.effect("responds to a callback once it is stored, and processes it afterward", () =>
@@ -83,7 +77,7 @@ layer(overInbox(recorder, inbox))("the callback inbox", (it) => {
         assert.strictEqual(yield* runOnce, attempt === 1 ? 2 : 1)
         assert.strictEqual(yield* runOnce, 0)
         assert.strictEqual(yield* countWaiting, 1)
-        yield* TestClock.adjust(pauseAfter(attempt))
+        yield* TestClock.adjust(pauseAfter(schedules.endless, attempt))
       }
       assert.deepStrictEqual(yield* texts, ["good"])
       yield* core.breakOn(() => false)
@@ -261,7 +255,9 @@ layer(overInbox(recorder, inbox))("the loop of the callback inbox", (it) => {
 
   it.effect("pauses grow from a second to ten minutes", () =>
     Effect.sync(() => {
-      const seconds = [1, 2, 3, 10, 11, 1000].map((attempt) => Duration.toSeconds(pauseAfter(attempt)))
+      const seconds = [1, 2, 3, 10, 11, 1000].map((attempt) =>
+        Duration.toSeconds(pauseAfter(schedules.endless, attempt))
+      )
       assert.deepStrictEqual(seconds, [1, 2, 4, 512, 600, 600])
     }))
 })

@@ -3,12 +3,10 @@ import { assert, it } from "@effect/vitest"
 import * as Memory from "@messaging-crm/adapter-memory"
 import { CallbackInbox, CallbackStore } from "@messaging-crm/core/CallbackInbox"
 import { Channels } from "@messaging-crm/core/Channels"
+import { Commit } from "@messaging-crm/core/Commit"
 import { Contacts, CreateContact } from "@messaging-crm/core/Contacts"
-import { Ids } from "@messaging-crm/core/Ids"
 import { MessagingProvider } from "@messaging-crm/core/MessagingProvider"
 import { Phone } from "@messaging-crm/core/Phones"
-import { SecretCanary } from "@messaging-crm/core/SecretCanary"
-import { Secrets } from "@messaging-crm/core/Secrets"
 import { Sends, StartConversation } from "@messaging-crm/core/Sends"
 import { Worker } from "@messaging-crm/core/Worker"
 import { CallbackProcessor } from "@messaging-crm/provider-cloud/CallbackProcessor"
@@ -18,7 +16,7 @@ import { bodyOf, messageEntry, messengerEntry, whatsAppEntry } from "../src/fake
 import { FakeGraph } from "../src/fake/FakeGraph.ts"
 import { sign } from "../src/SignedBodies.ts"
 import { Acme, conversations, messages, noon, reply, seconds, testAtAcme, write } from "./Acme.ts"
-import { app, overInbox, Received, recorder } from "./Network.ts"
+import { app, inboxOver, overInbox, Received, recorder } from "./Network.ts"
 
 const template = (id: string) => ({
   id,
@@ -30,23 +28,18 @@ const template = (id: string) => ({
   components: [{ type: "BODY", text: "Hello {{1}}, your order {{2}} is ready." }]
 })
 
-/** A store of callbacks whose disk can be full. */
+/** A store whose disk can be full. */
 const disk = { is_full: false }
-const callbacksOnDisk = Layer.effect(
-  CallbackStore,
-  CallbackStore.useSync((store) =>
-    CallbackStore.of({
-      ...store,
-      insert: (callback) =>
-        Effect.suspend(() => disk.is_full ? Effect.die("The disk is full.") : store.insert(callback))
+const commitsOnDisk = Layer.effect(
+  Commit,
+  Commit.useSync((store) =>
+    Commit.of({
+      commit: (organization_id, changes) =>
+        Effect.suspend(() => disk.is_full ? Effect.die("The disk is full.") : store.commit(organization_id, changes))
     })
   )
-).pipe(Layer.provide(Memory.layer))
-const inboxOnDisk = Layer.merge(CallbackInbox.layer, CallbackProcessor.layer).pipe(
-  Layer.provide(SecretCanary.layer.pipe(Layer.provide([Secrets.layer, Memory.layer]))),
-  Layer.provideMerge(callbacksOnDisk),
-  Layer.provide(Ids.layer)
 )
+const inboxOnDisk = inboxOver(commitsOnDisk.pipe(Layer.provideMerge(Memory.layer)))
 
 testAtAcme("a status and a system message without contacts are processed", () =>
   Effect.gen(function*() {

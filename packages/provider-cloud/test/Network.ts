@@ -2,9 +2,16 @@
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as Downloads from "@messaging-crm/adapter-http/Downloads"
 import { CallbackInbox } from "@messaging-crm/core/CallbackInbox"
+import type * as Crm from "@messaging-crm/core/Crm"
+import { Decide } from "@messaging-crm/core/Decide"
+import { Ids } from "@messaging-crm/core/Ids"
 import { Inbound, type ProviderEvent } from "@messaging-crm/core/Inbound"
 import type { FileUnavailable } from "@messaging-crm/core/Media"
 import type { MessagingProvider } from "@messaging-crm/core/MessagingProvider"
+import { SecretCanary } from "@messaging-crm/core/SecretCanary"
+import { Secrets } from "@messaging-crm/core/Secrets"
+import { StorageUse } from "@messaging-crm/core/StorageUse"
+import { WorkSignal } from "@messaging-crm/core/WorkQueue"
 import * as Cloud from "@messaging-crm/provider-cloud"
 import { CallbackProcessor } from "@messaging-crm/provider-cloud/CallbackProcessor"
 import { CloudAccounts, type CloudApp } from "@messaging-crm/provider-cloud/CloudAccounts"
@@ -74,6 +81,15 @@ const fakeDownloads = Downloads.layer({ allowed: (address) => address === "127.0
 /** Layer for the provider over the fake Graph API, and for an ingress that passes its events to a core. */
 export const over = <A, E>(core: Layer.Layer<Inbound | A, E, MessagingProvider>, downloads = fakeDownloads) =>
   overInbox(core, noInbox, downloads)
+
+/** Layer for the inbox and its processing over a storage. */
+export const inboxOver = <A, E>(storage: Layer.Layer<A | Crm.StoragePorts, E>) =>
+  Layer.merge(CallbackInbox.layer, CallbackProcessor.layer).pipe(
+    Layer.provide(Layer.merge(Decide.layer, SecretCanary.layer)),
+    Layer.provide(Layer.mergeAll(Secrets.layer, StorageUse.layer, WorkSignal.layer)),
+    Layer.provideMerge(storage),
+    Layer.provide(Ids.layer)
+  )
 
 /** Layer for the same over an inbox. */
 export const overInbox = <A, E, B>(

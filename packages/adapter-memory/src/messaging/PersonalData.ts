@@ -1,3 +1,4 @@
+import { CallbackRows, type StoredCallback } from "@messaging-crm/core/CallbackInbox"
 import { ChannelRows, types_with_phones } from "@messaging-crm/core/Channels"
 import { IdentityNetworkIdRows, IdentityRows } from "@messaging-crm/core/ContactIdentities"
 import { ConversationRows } from "@messaging-crm/core/Conversations"
@@ -7,12 +8,12 @@ import { MessageRows } from "@messaging-crm/core/Messages"
 import { PersonalDataStore } from "@messaging-crm/core/PersonalData"
 import { SendRows } from "@messaging-crm/core/Sends"
 import { WebhookDeliveryRows } from "@messaging-crm/core/WebhookDeliveries"
-import { HashMap, Layer, Option } from "effect"
+import { Layer, Option } from "effect"
 import { identify } from "../contacts/Contacts.ts"
 import { EventRows, IdempotencyRows, withoutResource } from "../work/PrivateTables.ts"
 import { longPage, positionOf } from "../world/Order.ts"
 import * as Table from "../world/Table.ts"
-import { type CallbackRow, World, type WorldState } from "../world/World.ts"
+import { World, type WorldState } from "../world/World.ts"
 import { toRow } from "./Conversations.ts"
 import { long_columns } from "./Messages.ts"
 
@@ -99,20 +100,21 @@ const eraseCallbacks = (
   contact_id: ContactId,
   phones: ReadonlyArray<string>
 ): WorldState => {
-  const { callbacks, tables } = state
+  const { tables } = state
   const free_types = types_with_phones.filter((type) => identify(tables, owner, type, phones).length === 0)
   const names = [
     ...networkIdsOf(tables, owner, contact_id),
     ...free_types.flatMap((channel_type) => phones.map((name) => ({ channel_type, name })))
   ]
-  const isErased = ({ channel_id, people }: CallbackRow) =>
+  const isErased = ({ channel_id, people }: StoredCallback) =>
     channel_id !== null &&
     Option.exists(
       Table.get(tables, ChannelRows, owner, channel_id),
       ({ type }) =>
         names.some(({ channel_type, name }) => channel_type === type && people.includes(name.replace(/^\+/, "")))
     )
-  return { ...state, callbacks: HashMap.filter(callbacks, (callback) => !isErased(callback)) }
+  const erased = Table.all(tables, CallbackRows, owner).filter(isErased)
+  return { ...state, tables: erased.reduce((left, { id }) => Table.remove(left, CallbackRows, owner, id), tables) }
 }
 
 /** Layer that exports and erases people in the in-memory world. */

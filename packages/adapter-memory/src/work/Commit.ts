@@ -1,10 +1,11 @@
+import { CallbackRows } from "@messaging-crm/core/CallbackInbox"
 import * as Changes from "@messaging-crm/core/Changes"
 import { Commit, Conflict, KeyUsed, LeaseLost } from "@messaging-crm/core/Commit"
 import { IdentityNetworkIdRows } from "@messaging-crm/core/ContactIdentities"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
 import { MediaRows } from "@messaging-crm/core/Media"
 import * as Traces from "@messaging-crm/core/Traces"
-import { Effect, HashMap, Layer, Option, Result } from "effect"
+import { Effect, Layer, Option, Result } from "effect"
 import * as Table from "../world/Table.ts"
 import { World, type WorldState } from "../world/World.ts"
 import { applyActivity, hasVersion, latest, timeOf } from "./Activities.ts"
@@ -89,7 +90,9 @@ export const apply = (
     if (response !== undefined && Table.has(state.tables, IdempotencyRows, owner, response.key)) {
       return yield* Result.fail(new KeyUsed())
     }
-    if (callback !== undefined && !HashMap.has(state.callbacks, callback)) return yield* Result.fail(new LeaseLost())
+    if (callback !== undefined && Option.isNone(Table.locateByKey(state.tables, CallbackRows, callback))) {
+      return yield* Result.fail(new LeaseLost())
+    }
     const commits = state.commits + 1
     const settledQueue = settle === undefined ? state.queue : yield* settleWork(state.queue, settle)
     const allChanges = Changes.all(

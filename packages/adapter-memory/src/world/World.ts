@@ -4,7 +4,6 @@
  * A port reads or replaces it in a single step, so a commit is never visible in
  * part, and a commit that fails leaves nothing to undo.
  */
-import type { ClaimedCallback, StoredCallback } from "@messaging-crm/core/CallbackInbox"
 import type { ApiKeyId, OrganizationId } from "@messaging-crm/core/Ids"
 import type { Timestamp } from "@messaging-crm/core/Timestamps"
 import { Context, Effect, HashMap, Layer, MutableRef } from "effect"
@@ -17,10 +16,6 @@ export interface WorldState {
   readonly storage_use: ReadonlyArray<StorageUseRow>
   readonly tables: Table.Tables
   readonly queue: Queue.Queue
-  /** Bodies of callbacks that are not processed yet, by id. */
-  readonly callbacks: HashMap.HashMap<string, CallbackRow>
-  /** The last organization whose bodies were claimed; empty before the first claim. */
-  readonly callbacks_served: string
   readonly secret_canary: string | null
   /** Requests of each key, counted in its current window. */
   readonly api_key_windows: HashMap.HashMap<ApiKeyId, { readonly opened_at: Timestamp; readonly count: number }>
@@ -33,18 +28,11 @@ export interface StorageUseRow {
   readonly bytes: number
 }
 
-/** A body, and the time at which its claim or postponement ends. */
-export interface CallbackRow extends ClaimedCallback, StoredCallback {
-  readonly due_at: Timestamp
-}
-
 const emptyState: WorldState = {
   commits: 0,
   storage_use: [],
   tables: Table.empty,
   queue: Queue.empty,
-  callbacks: HashMap.empty(),
-  callbacks_served: "",
   secret_canary: null,
   api_key_windows: HashMap.empty()
 }

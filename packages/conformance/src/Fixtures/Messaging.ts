@@ -1,6 +1,7 @@
 /** Conversations, messages, sends, and files. */
-import { CallbackStore } from "@messaging-crm/core/CallbackInbox"
-import type { Channel } from "@messaging-crm/core/Channels"
+import { CallbackRows, CallbackStore, no_organization } from "@messaging-crm/core/CallbackInbox"
+import * as Changes from "@messaging-crm/core/Changes"
+import { type Channel, ChannelRows } from "@messaging-crm/core/Channels"
 import { IdentityNetworkIdRows, IdentityRows } from "@messaging-crm/core/ContactIdentities"
 import { type Identity, insertContact, no_marketing_preference } from "@messaging-crm/core/Contacts"
 import { ConversationRows, newConversation } from "@messaging-crm/core/Conversations"
@@ -17,8 +18,9 @@ import {
 import type { ProviderMessageReceived } from "@messaging-crm/core/Inbound"
 import { type MediaFile, MediaRows, MediaStore, slice_bytes } from "@messaging-crm/core/Media"
 import { insert, type Message } from "@messaging-crm/core/Messages"
+import { Rows } from "@messaging-crm/core/Rows"
 import type { SendColumns } from "@messaging-crm/core/Sends"
-import { DateTime, Effect, Option } from "effect"
+import { Effect, Option } from "effect"
 import { mustCommit, noon, uuid } from "./Base.ts"
 import * as Catalog from "./Catalog.ts"
 import { newContact } from "./Contacts.ts"
@@ -151,16 +153,31 @@ export const callback = Effect.fnUntraced(function*(
   body = Uint8Array.of(1)
 ) {
   const id = yield* uuid
-  yield* CallbackStore.use((store) =>
-    store.insert([{ id, source: "app", channel_id, people, body, received_at: noon }])
+  const located = channel_id === null
+    ? Option.none()
+    : yield* Rows.use((rows) => rows.locate(ChannelRows, channel_id))
+  const lane = Option.match(located, {
+    onNone: () => no_organization,
+    onSome: ({ organization_id }) => organization_id
+  })
+  yield* mustCommit(
+    lane,
+    CallbackRows.insert({ id, source: "app", channel_id, people, body, received_at: noon }),
+    Changes.enqueue({ kind: "callback", lane, ref: id, due_at: noon })
   )
   return id
 })
 
-/** The IDs of the callbacks that are stored, which it claims for a moment. */
-export const storedCallbackIds = Effect.gen(function*() {
-  const now = DateTime.makeUnsafe("2090-01-01T00:00:00.000Z")
-  const token = yield* uuid
-  const claimed = yield* CallbackStore.use((store) => store.claim({ limit: 10_000, now, lease_until: now, token }))
-  return claimed.map(({ id }) => id)
+/** Returns which of some callbacks are stored. */
+export const areCallbacksStored = Effect.fnUntraced(function*(ids: ReadonlyArray<string>) {
+  const claim = { attempt: 1, defects: 0, lane_cap: 1, token: yield* uuid, trace: null }
+  const claimed = ids.map((ref) => ({
+    ...claim,
+    ref,
+    kind: "callback" as const,
+    lane: no_organization,
+    organization_id: no_organization
+  }))
+  const loaded = yield* CallbackStore.use((store) => store.load(claimed, { now: noon, ordered_since: noon }))
+  return loaded.map(Option.isSome)
 })

@@ -1,6 +1,5 @@
 /** What one organization can write: by its operations, by the methods of the ports, and by the parts of a commit. */
 import { ApiKeys, ApiKeyStore } from "@messaging-crm/core/ApiKeys"
-import { CallbackStore } from "@messaging-crm/core/CallbackInbox"
 import * as Changes from "@messaging-crm/core/Changes"
 import { ChannelAccountRows, ChannelAccounts, ChannelAccountStore } from "@messaging-crm/core/ChannelAccounts"
 import { ChannelHolds } from "@messaging-crm/core/ChannelHolds"
@@ -104,8 +103,6 @@ export const methods: Readonly<Record<string, PortWrite>> = {
       ApiKeys.use(({ digest }) => digest(by.key)),
       (digest) => ApiKeyStore.use((store) => store.authenticate(digest, 9, by.now))
     ),
-  "CallbackStore.insert": ({ by }) => Fixtures.callback(by.channel.id, [phone.slice(1)]),
-  "CallbackStore.finish": ({ by }) => CallbackStore.use((store) => store.finish(by.callback)),
   "ChannelAccountStore.reseal": ({ by, named }) =>
     Effect.flatMap(
       Rows.use((rows) => rows.locate(ChannelAccountRows, named.channel.id)),
@@ -157,8 +154,6 @@ export const methods: Readonly<Record<string, PortWrite>> = {
 
 /** The methods that write rows of every organization, for workers and operators. `purges` has those that delete rows. */
 export const of_every_organization = [
-  "CallbackStore.claim",
-  "CallbackStore.postpone",
   "SecretCanaryStore.insert",
   "SecretCanaryStore.replace",
   "WebhookDeliveryStore.claim",

@@ -108,7 +108,7 @@ const erasures = (it: It) => {
       const file = before.conversations[0]?.messages[1]?.media?.id
       if (!file) return assert.fail("The message has no stored file.")
       assert.isTrue(Option.isNone(yield* MediaStore.use((store) => store.find(organization_id, file))))
-      assert.notInclude(yield* Fixtures.storedCallbackIds, callback)
+      assert.deepStrictEqual(yield* Fixtures.areCallbacksStored([callback]), [false])
 
       // The worker finds nothing to send.
       yield* work
@@ -140,7 +140,7 @@ const duplicates = (it: It) => {
       const { as, callback, number, organization_id } = yield* person
       const duplicate = yield* Fixtures.contact(organization_id, { primary_phone: number })
       yield* as(PersonalData.use((data) => data.erase(duplicate.id)))
-      assert.include(yield* Fixtures.storedCallbackIds, callback)
+      assert.deepStrictEqual(yield* Fixtures.areCallbacksStored([callback]), [true])
     }))
 }
 

@@ -1,6 +1,6 @@
 /** Tests of the guarantees of `PersonalDataStore`. `Journeys/PersonalData.ts` tests the operations on it. */
 import { assert } from "@effect/vitest"
-import { CallbackStore } from "@messaging-crm/core/CallbackInbox"
+import { CallbackRows } from "@messaging-crm/core/CallbackInbox"
 import * as Changes from "@messaging-crm/core/Changes"
 import type { Identity } from "@messaging-crm/core/Contacts"
 import { IdempotencyKey, IdempotencyStore, part_prefix } from "@messaging-crm/core/Idempotency"
@@ -189,8 +189,7 @@ const makeIdentifiedContact = Effect.fnUntraced(
 )
 
 /** Returns which of some callbacks are stored. */
-const areStored = (ids: ReadonlyArray<string>) =>
-  Effect.map(Fixtures.storedCallbackIds, (stored) => ids.map((id) => stored.includes(id)))
+const areStored = (ids: ReadonlyArray<string>) => Fixtures.areCallbacksStored(ids)
 
 const callbacks = (it: It) => {
   it.effect("deletes the callbacks of the organization's channels about a contact, and no others", () =>
@@ -273,7 +272,7 @@ const laterCommits = (it: It) => {
         yield* Effect.forEach([kept, erased, kept, kept], commitFrom, { concurrency: "unbounded" }),
         ["committed", "LeaseLost", "committed", "committed"]
       )
-      yield* CallbackStore.use((callbacks) => callbacks.finish(kept))
+      yield* Fixtures.mustCommit(ours, CallbackRows.remove({ id: kept }))
       assert.strictEqual(yield* commitFrom(kept), "LeaseLost")
     }))
 }

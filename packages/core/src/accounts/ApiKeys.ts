@@ -188,7 +188,7 @@ export class ApiKeys extends Context.Service<ApiKeys, {
       const isValid = traced("ApiKeys.isValid")(function*() {
         const { key_id, organization_id } = yield* CurrentActor
         if (key_id === undefined) return true
-        const found = yield* store.find(organization_id, key_id)
+        const found = yield* rows.find(ApiKeyRows, organization_id, key_id)
         const now = yield* DateTime.now
         // If the member may no longer hold keys, the key is revoked.
         return Option.exists(found, (key) => key.revoked_at === null && DateTime.isGreaterThan(key.expires_at, now))

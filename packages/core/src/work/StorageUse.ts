@@ -92,7 +92,8 @@ export const storedBy = (
     ...raise.flatMap((event) => storedEvent(event, subscribed.some(({ id, is_full }) => is_full && id === event.id))),
     ...storedDeliveries(subscribed.reduce((sum, { deliveries }) => sum + deliveries, 0)),
     ...stored("delivery", inserted.length),
-    ...stored("work", enqueue.length)
+    // The callbacks of a network are not counted.
+    ...stored("work", enqueue.filter(({ kind }) => kind !== "callback").length)
   ]
 }
 

@@ -8,6 +8,7 @@ import type { OwnStruct } from "../kernel/Codecs.ts"
  * order for both.
  */
 export const lock_order = [
+  "provider_callbacks",
   "provider_messages",
   "organizations",
   "members",
@@ -31,7 +32,16 @@ export const lock_order = [
 export type TableName = typeof lock_order[number]
 
 /** The type of a column, as PostgreSQL names it. */
-export type ColumnType = "boolean" | "integer" | "jsonb" | "smallint" | "text" | "text[]" | "timestamptz" | "uuid"
+export type ColumnType =
+  | "boolean"
+  | "bytea"
+  | "integer"
+  | "jsonb"
+  | "smallint"
+  | "text"
+  | "text[]"
+  | "timestamptz"
+  | "uuid"
 
 /** The part of an activity that a column receives. */
 export type ActivityPart = "at" | "conversation_id" | "last_inbound_at" | "preview"

@@ -17,9 +17,17 @@ import type { Timestamp } from "../kernel/Timestamps.ts"
 /**
  * `send`: deliver a message to the provider. `send_outcome`: fail a send whose
  * outcome is still unknown. `webhook_event`: add an event's deliveries. `webhook_delivery`: post
- * an event to a webhook. `webhook_replay`: post a batch of stored events to a webhook again.
+ * an event to a webhook. `webhook_replay`: post a batch of stored events to a webhook again. `callback`: process what a
+ * network posted.
  */
-export const WorkKind = Schema.Literals(["send", "send_outcome", "webhook_event", "webhook_delivery", "webhook_replay"])
+export const WorkKind = Schema.Literals([
+  "send",
+  "send_outcome",
+  "webhook_event",
+  "webhook_delivery",
+  "webhook_replay",
+  "callback"
+])
 export type WorkKind = typeof WorkKind.Type
 
 /** The cap of each kind's lanes, and whether they are fifo. */
@@ -28,14 +36,15 @@ export const lanes: Readonly<Record<WorkKind, { readonly cap: number; readonly f
   send_outcome: { cap: 1, fifo: true },
   webhook_event: { cap: 16, fifo: false },
   webhook_delivery: { cap: 16, fifo: false },
-  webhook_replay: { cap: 1, fifo: true }
+  webhook_replay: { cap: 1, fifo: true },
+  callback: { cap: 32, fifo: false }
 }
 
 export interface Work {
   readonly kind: WorkKind
-  /** A uuid: the conversation of a send, the send of a `send_outcome`, the organization of an event, the webhook of a delivery or replay. */
+  /** A uuid: the conversation of a send, the send of a `send_outcome`, the organization of an event or callback, the webhook of a delivery or replay. */
   readonly lane: string
-  /** The ID of the send, event, or delivery, or of the webhook of a replay. At most one item of a kind exists for one `ref`. */
+  /** The ID of the send, event, delivery, or callback, or of the webhook of a replay. At most one item of a kind exists for one `ref`. */
   readonly ref: string
 }
 
@@ -126,13 +135,9 @@ export class WorkSignal extends Context.Service<WorkSignal, {
   readonly wait: (kind: WorkKind) => Effect.Effect<void>
 }>()("@messaging-crm/core/WorkQueue/WorkSignal") {
   static readonly layer = Layer.sync(WorkSignal, () => {
-    const latches: Readonly<Record<WorkKind, Latch.Latch>> = {
-      send: Latch.makeUnsafe(false),
-      send_outcome: Latch.makeUnsafe(false),
-      webhook_event: Latch.makeUnsafe(false),
-      webhook_delivery: Latch.makeUnsafe(false),
-      webhook_replay: Latch.makeUnsafe(false)
-    }
+    const latches = Object.fromEntries(
+      WorkKind.literals.map((kind) => [kind, Latch.makeUnsafe(false)])
+    ) as Readonly<Record<WorkKind, Latch.Latch>> // one of each kind
     return WorkSignal.of({
       notify: (kind) => Effect.asVoid(latches[kind].open),
       wait: (kind) => Effect.andThen(latches[kind].await, Effect.asVoid(latches[kind].close))

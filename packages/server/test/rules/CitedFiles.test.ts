@@ -41,7 +41,7 @@ describe("documents", () => {
     const most: Readonly<Record<string, number>> = {
       "POST /conversations with a template, until its commit": 40,
       "GET /contacts?query=": 25,
-      "From a provider's callback to the delivery of a webhook event": 51
+      "From a provider's callback to the delivery of a webhook event": 52
     }
     const counted = textOf("docs/architecture.md").split(/^#+ /m).flatMap((section) => {
       const [title = ""] = section.split("\n")

@@ -42,13 +42,26 @@ const shapes: { readonly [Part in Exclude<keyof Changes, "abandon">]-?: (changes
 
 const shapesInOrder = Object.values(shapes)
 
+/** The maximum number of bytes in the inserted rows of a commit that shares a statement. PostgreSQL gets bytes as text of twice the size. */
+const shared_bytes_max = 65_536
+
+const isLong = ({ insert = [] }: Changes): boolean =>
+  insert.some(({ rows, table }) =>
+    Object.entries(table.columns).some(([column, type]) =>
+      type === "bytea" && shared_bytes_max < rows.reduce((sum, row) => {
+          const bytes = (row as Readonly<Record<string, unknown>>)[column]
+          return bytes instanceof Uint8Array ? sum + bytes.byteLength : sum
+        }, 0)
+    )
+  )
+
 /**
  * Returns the shape of some changes. Commits of one shape can share a statement,
  * whose text does not depend on their number. Null for changes that cannot share one.
  */
 export const shapeOf = ({ changes }: Pick<CommitRequest, "changes">): string | null => {
   const { abandon = [] } = changes
-  return abandon.length > 0 ? null : shapesInOrder.map((shape) => shape(changes)).join("|")
+  return abandon.length > 0 || isLong(changes) ? null : shapesInOrder.map((shape) => shape(changes)).join("|")
 }
 
 /** Returns about how many rows changes write: how much of its organization's turn a commit takes. */

@@ -2,6 +2,7 @@
 import { type Activity, type Expectation, type Removal, touchedId, type Update } from "@messaging-crm/core/Changes"
 import { lock_order, type Table } from "@messaging-crm/core/Table"
 import { withTextTimes } from "@messaging-crm/core/Timestamps"
+import { Record } from "effect"
 import { assignmentOf } from "./Activity.ts"
 import { inOrder, isAmong, type Owned, type Part, type Values } from "./Part.ts"
 
@@ -161,15 +162,24 @@ export const sortedByKey = <Row extends object>(table: Table, rows: ReadonlyArra
   return inOrder(rows, (row) => columns.map((column) => (row as Readonly<Record<string, unknown>>)[column]).join("|"))
 }
 
+/** Returns a row whose bytes are text, as PostgreSQL reads them from JSON. */
+const withTextBytes = (row: object): object =>
+  Record.map({ ...row } as Readonly<Record<string, unknown>>, (value) =>
+    value instanceof Uint8Array
+      ? `\\x${Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString("hex")}`
+      : value)
+
 /** Inserts rows of the same columns. */
 export const insertRows = ({ json }: Values, table: Table, rows: ReadonlyArray<Owned<object>>): Part => {
   const columns = Object.keys(rows[0] ?? {}).join(", ")
+  const hasBytes = Object.values(table.columns).includes("bytea")
+  const inserted = sortedByKey(table, hasBytes ? rows.map(withTextBytes) : rows)
   return {
     name: `${table.name}_inserted`,
     body: `
     INSERT INTO ${table.name} (${columns})
     SELECT ${columns}
-    FROM jsonb_populate_recordset(NULL::${table.name}, ${json(sortedByKey(table, rows))})
+    FROM jsonb_populate_recordset(NULL::${table.name}, ${json(inserted)})
     RETURNING 1`,
     rows: rows.length
   }

@@ -2,20 +2,22 @@
  * Callback inbox: stores the bodies that networks post until they are processed.
  *
  * A network gets its response once the body is stored, so it neither waits for the
- * processing nor retries. Any process then claims the bodies. Processing one again
+ * processing nor retries. The processing is work of the kind `callback`. Processing a body again
  * changes nothing: if a lease ends first, two processes can do it.
- *
- * A body is not a kind of work: `Commit` enqueues work for one organization, and
- * a body can belong to no organization, because its channel is not connected.
  */
-import { Array, Context, DateTime, Duration, Effect, FiberSet, Latch, Layer, Metric } from "effect"
-import { type ChannelId, Ids } from "../../kernel/Ids.ts"
-import { logAndPause, pollPause } from "../../kernel/Loops.ts"
+import { Context, DateTime, Duration, Effect, Layer, Metric, Option, Result } from "effect"
+import { ChannelRows } from "../../catalog/Channels.ts"
+import { type ChannelId, OrganizationId } from "../../kernel/Ids.ts"
 import { callbacks_age, callbacks_waiting } from "../../kernel/Metrics.ts"
+import { pauseAfter, schedules } from "../../kernel/Retries.ts"
 import type { Timestamp } from "../../kernel/Timestamps.ts"
 import { traced } from "../../kernel/Traces.ts"
-import { SecretCanary } from "../../work/SecretCanary.ts"
-import { LeaseTime } from "../../work/WorkQueue.ts"
+import * as Changes from "../../work/Changes.ts"
+import { Decide, type DecisionContext } from "../../work/Decide.ts"
+import { Rows } from "../../work/Rows.ts"
+import type { Item } from "../../work/WorkExecution.ts"
+import * as WorkLoop from "../../work/WorkLoop.ts"
+import { type Claim, type ClaimedWork, WorkQueue } from "../../work/WorkQueue.ts"
 import { order_wait_max } from "./ProviderEventOrder.ts"
 
 // ---------------------------------------------------------------- data
@@ -37,12 +39,27 @@ export interface StoredCallback extends CallbackPart {
   readonly received_at: Timestamp
 }
 
+export const CallbackRows = Changes.declareTable<StoredCallback>()({
+  name: "provider_callbacks",
+  key: { id: "uuid" },
+  columns: { source: "text", channel_id: "uuid", people: "jsonb", body: "bytea", received_at: "timestamptz" },
+  unique: null,
+  activity: null
+})
+
+/** The organization of bodies without a connected channel. All of them take turns as one organization. */
+export const no_organization = OrganizationId.make("00000000-0000-0000-0000-000000000000")
+
 /** A body that one process has claimed until its lease ends. */
-export interface ClaimedCallback extends Omit<StoredCallback, "people"> {
-  /** The number of claims of the body, including this one. */
+export interface ClaimedCallback extends StoredCallback {
+  /** The number of attempts to process the body, including this one. */
   readonly attempt: number
-  /** The ID of this claim. A later claim of the body has another one. */
-  readonly token: string
+}
+
+/** A stored body, and whether an earlier one of its people must be processed first. */
+export interface LoadedCallback {
+  readonly callback: StoredCallback
+  readonly is_behind: boolean
 }
 
 /** The bodies that are not processed yet. */
@@ -52,45 +69,23 @@ export interface CallbackBacklog {
   readonly oldest_received_at: Timestamp | null
 }
 
-// ----------------------------------------------------------- decisions
-
-const pause_max = Duration.minutes(10)
-
-/**
- * Returns the pause after a failed attempt to process a body: one second, then twice as long each time, up to ten minutes.
- * The body never expires.
- */
-export const pauseAfter = (attempt: number): Duration.Duration =>
-  Duration.min(Duration.seconds(2 ** Math.min(attempt - 1, 20)), pause_max)
-
 // ---------------------------------------------------------------- port
 
 /**
- * Port: where bodies of callbacks are kept.
+ * Port: reads the bodies of callbacks.
  *
  * **Contract** (checked by `conformance/Ports/CallbackInbox.ts`)
  *
- * - `insert` returns once all bodies are durable, or none is; they are due at once.
- * - `claim` returns at most `limit` bodies that are due, with their bytes unchanged. Organizations take
- *   turns, so that many bodies of one do not delay those of another. The bodies of each are in the order
- *   of their due times, then by id. Of concurrent claims one gets a body, and after `lease_until` another can.
- * - `claim` leaves a body out while an earlier one of its channel and of one of its people is claimed or postponed, and
- *   was received after `ordered_since`. Without that time, none is left out.
- * - `finish` removes a body, claimed or not.
- * - `postpone` makes a body due later; it changes nothing if a later claim has the body.
- * - `backlog` counts all bodies that are not finished, claimed or not.
+ * - `load` returns the bodies of claimed work in its order, with their bytes unchanged; none for a body that is deleted.
+ * - A body is behind while an earlier one of its organization, of its channel, and of one of its people is claimed by
+ *   another claim or due later, and was received after `ordered_since`.
+ * - `backlog` counts all bodies that are not processed, claimed or not.
  */
 export class CallbackStore extends Context.Service<CallbackStore, {
-  readonly insert: (callbacks: Array.NonEmptyReadonlyArray<StoredCallback>) => Effect.Effect<void>
-  readonly claim: (options: {
-    readonly limit: number
-    readonly now: Timestamp
-    readonly lease_until: Timestamp
-    readonly ordered_since?: Timestamp
-    readonly token: string
-  }) => Effect.Effect<ReadonlyArray<ClaimedCallback>>
-  readonly finish: (id: string) => Effect.Effect<void>
-  readonly postpone: (claimed: ClaimedCallback, due_at: Timestamp) => Effect.Effect<void>
+  readonly load: (
+    claimed: ReadonlyArray<ClaimedWork>,
+    options: { readonly now: Timestamp; readonly ordered_since: Timestamp }
+  ) => Effect.Effect<ReadonlyArray<Option.Option<LoadedCallback>>>
   readonly backlog: Effect.Effect<CallbackBacklog>
 }>()("@messaging-crm/core/CallbackInbox/CallbackStore") {}
 
@@ -98,102 +93,107 @@ export class CallbackStore extends Context.Service<CallbackStore, {
 
 /** The maximum number of bodies that one process has in progress. Each can have 4 MB. */
 const in_progress_max = 16
-const poll_time = Duration.millis(250)
-
-/**
- * With a backlog, the next claim waits for `free_min` free slots, at most 20 ms: a claim per slot would cost as much as
- * processing the body.
- */
-const [free_min, claim_interval_max] = [in_progress_max / 2, Duration.millis(20)]
+/** A claim per slot would cost as much as processing the body. */
+const claim_min = 8
 
 /** Processes one body. If it dies, the body is kept and retried. */
 export type CallbackHandler = (callback: ClaimedCallback) => Effect.Effect<void>
 
-const makeClaim = Effect.gen(function*() {
-  const callbacks = yield* CallbackStore
-  const ids = yield* Ids
-  const lease = yield* LeaseTime
+/** Makes the function that stores the parts of a body, all of a channel in one commit. */
+const makeStore = Effect.gen(function*() {
+  const decide = yield* Decide
+  const rows = yield* Rows
 
-  return Effect.fnUntraced(function*(limit: number) {
-    const now = yield* DateTime.now
-    const lease_until = DateTime.addDuration(now, lease)
-    const ordered_since = DateTime.subtractDuration(now, order_wait_max)
-    const claimed = yield* callbacks.claim({ limit, now, lease_until, ordered_since, token: yield* ids.uuid })
-    // A postponed body is processed before the later ones of the same person, which were due before it.
-    return claimed.toSorted((one, other) => one.id < other.id ? -1 : 1)
-  })
-})
+  const ownerOf = (channel_id: ChannelId | null) =>
+    channel_id === null
+      ? Effect.succeed(no_organization)
+      : Effect.map(
+        rows.locate(ChannelRows, channel_id),
+        Option.match({ onNone: () => no_organization, onSome: ({ organization_id }) => organization_id })
+      )
 
-/** Makes the function that processes a claimed body, and finishes or postpones it. */
-const makeProcess = Effect.gen(function*() {
-  const callbacks = yield* CallbackStore
-
-  const postpone = Effect.fnUntraced(function*(claimed: ClaimedCallback, pause: Duration.Duration) {
-    yield* callbacks.postpone(claimed, DateTime.addDuration(yield* DateTime.now, pause))
-  })
-
-  return (handle: CallbackHandler) => (claimed: ClaimedCallback) =>
-    Effect.andThen(handle(claimed), callbacks.finish(claimed.id)).pipe(
-      Effect.onInterrupt(() => postpone(claimed, Duration.zero)),
-      Effect.catchDefect((defect) =>
-        Effect.andThen(
-          Effect.logWarning("Callback processing failed; retry scheduled", defect),
-          postpone(claimed, pauseAfter(claimed.attempt))
-        )
-      ),
-      // If that cannot be written either, the body can be claimed again when the lease has ended.
-      Effect.catchDefect((defect) => Effect.logError("Callback retry not scheduled", defect)),
-      Effect.annotateLogs({ callback_id: claimed.id, attempt: claimed.attempt })
+  const newCallback = (
+    lane: OrganizationId,
+    source: string,
+    part: CallbackPart,
+    { now, uuid }: DecisionContext
+  ): Changes.Changes => {
+    const callback = { ...part, id: uuid(), source, received_at: now }
+    return Changes.all(
+      CallbackRows.insert(callback),
+      Changes.enqueue({ kind: "callback", lane, ref: callback.id, due_at: now })
     )
+  }
+
+  return traced("CallbackInbox.store")(function*(source: string, parts: ReadonlyArray<CallbackPart>) {
+    for (const [channel_id, ofChannel] of Map.groupBy(parts, (part) => part.channel_id)) {
+      const organization_id = yield* ownerOf(channel_id)
+      yield* decide.run(organization_id, {
+        load: Effect.void,
+        decide: (_, context) =>
+          Result.succeed({
+            result: null,
+            changes: Changes.all(...ofChannel.map((part) => newCallback(organization_id, source, part, context)))
+          })
+      })
+    }
+  })
 })
 
-/** Makes the loop that claims and processes bodies. `arrived` opens when a body is stored in this process. */
-const makeLoop = Effect.fnUntraced(function*(arrived: Latch.Latch) {
-  const canary = yield* SecretCanary
-  const claim = yield* makeClaim
-  const processCallback = yield* makeProcess
+/** Makes the function that returns how callbacks are claimed, each with its processing. */
+const makeSource = Effect.gen(function*() {
+  const callbacks = yield* CallbackStore
+  const { settle } = yield* Decide
+  const queue = yield* WorkQueue
 
-  return Effect.fnUntraced(
-    function*(handle: CallbackHandler) {
-      const inProgress = yield* FiberSet.make<void>()
-      const freed = Latch.makeUnsafe(false)
-      let free = in_progress_max
+  const settleWith = (claimed: ClaimedWork, changesAt: (now: Timestamp) => Changes.Changes) =>
+    Effect.asVoid(
+      settle(claimed, { load: Effect.void, decide: (_, { now }) => ({ result: null, changes: changesAt(now) }) })
+    )
 
-      const start = (claimed: ClaimedCallback) =>
-        FiberSet.run(
-          inProgress,
-          Effect.interruptible(processCallback(handle)(claimed)).pipe(
-            Effect.ensuring(Effect.suspend(() => ++free >= free_min ? freed.open : Effect.void))
-          )
-        )
+  /** Lets a body wait for an earlier one of the same person. */
+  const wait = (claimed: ClaimedWork) =>
+    settleWith(claimed, (now) => {
+      const due_at = DateTime.addDuration(now, pauseAfter(schedules.callback_order, claimed.attempt))
+      return Changes.settle({ claimed, outcome: "postpone", due_at })
+    })
 
-      /** Claims as many bodies as there are free slots, starts them, and returns whether more may be due. */
-      const fill = Effect.gen(function*() {
-        const limit = free
-        if (limit === 0) return true
-        if (!(yield* canary.isReadable)) return false
-        yield* arrived.close
-        const claimed = yield* Effect.withTracerEnabled(claim(limit), false)
-        free -= claimed.length
-        if (free < free_min) yield* freed.close
-        yield* Effect.forEach(claimed, start)
-        return claimed.length === limit
+  const processWith = (handle: CallbackHandler, claimed: ClaimedWork, loaded: Option.Option<LoadedCallback>) => {
+    if (Option.isNone(loaded)) return settleWith(claimed, () => Changes.finish(claimed))
+    const { callback, is_behind } = loaded.value
+    return is_behind
+      ? wait(claimed)
+      : Effect.andThen(
+        handle({ ...callback, attempt: claimed.defects + 1 }),
+        settleWith(claimed, () => Changes.all(Changes.finish(claimed), CallbackRows.remove({ id: callback.id })))
+      )
+  }
+
+  return (handle: CallbackHandler): WorkLoop.Source => ({
+    kind: "callback",
+    in_progress_max,
+    claim_min,
+    is_shared: false,
+    shutdown_time_max: Duration.zero,
+    claim: Effect.fnUntraced(function*(options: Claim) {
+      const claimed = yield* queue.claim(options)
+      if (claimed.length === 0) return []
+      const ordered_since = DateTime.subtractDuration(options.now, order_wait_max)
+      const loaded = yield* callbacks.load(claimed, { now: options.now, ordered_since })
+      const items = claimed.map((work, index) => {
+        const found = loaded[index] ?? Option.none()
+        const item: Item = { claimed: work, execution: processWith(handle, work, found), abandon: null }
+        return item
       })
-
-      // Uninterruptible: a claimed body that is not started would wait for its lease to end.
-      const fillAndWait = Effect.flatMap(Effect.uninterruptible(fill), (isMoreDue) =>
-        isMoreDue
-          ? Effect.timeoutOption(freed.await, claim_interval_max)
-          : pollPause(Effect.timeoutOption(arrived.await, poll_time)))
-      return yield* fillAndWait.pipe(logAndPause("The callback inbox"), Effect.forever)
-    },
-    Effect.scoped
-  )
+      // A postponed body is processed before the later ones of the same person, which were due before it.
+      return items.toSorted((one, other) => one.claimed.ref < other.claimed.ref ? -1 : 1)
+    })
+  })
 })
 
 /** Stores the bodies of callbacks, and processes them in the background. */
 export class CallbackInbox extends Context.Service<CallbackInbox, {
-  /** Stores the parts of a body, all or none. Once this returns, the callback can be acknowledged. */
+  /** Stores the parts of a body. Once this returns, the callback can be acknowledged. */
   readonly store: (source: string, parts: ReadonlyArray<CallbackPart>) => Effect.Effect<void>
   /** Claims one batch of due bodies, processes them, and returns their number. */
   readonly runOnce: (handle: CallbackHandler) => Effect.Effect<number>
@@ -205,28 +205,9 @@ export class CallbackInbox extends Context.Service<CallbackInbox, {
   static readonly layer = Layer.effect(
     CallbackInbox,
     Effect.gen(function*() {
-      const arrived = Latch.makeUnsafe(false)
       const callbacks = yield* CallbackStore
-      const claim = yield* makeClaim
-      const ids = yield* Ids
-      const processCallback = yield* makeProcess
-
-      const store = traced("CallbackInbox.store")(function*(source: string, parts: ReadonlyArray<CallbackPart>) {
-        const received_at = yield* DateTime.now
-        const stored = yield* Effect.forEach(
-          parts,
-          (part) => Effect.map(ids.uuid, (id): StoredCallback => ({ ...part, id, source, received_at }))
-        )
-        if (!Array.isReadonlyArrayNonEmpty(stored)) return
-        yield* callbacks.insert(stored)
-        yield* arrived.open
-      })
-
-      const runOnce = traced("CallbackInbox.runOnce")(function*(handle: CallbackHandler) {
-        const claimed = yield* claim(in_progress_max)
-        yield* Effect.forEach(claimed, processCallback(handle), { concurrency: "unbounded", discard: true })
-        return claimed.length
-      })
+      const loop = yield* WorkLoop.make
+      const sourceOf = yield* makeSource
 
       const measure = Effect.gen(function*() {
         const now = yield* DateTime.now
@@ -236,7 +217,12 @@ export class CallbackInbox extends Context.Service<CallbackInbox, {
         yield* Metric.update(callbacks_age, age)
       }).pipe(Effect.withTracerEnabled(false))
 
-      return CallbackInbox.of({ store, runOnce, run: yield* makeLoop(arrived), measure })
+      return CallbackInbox.of({
+        store: yield* makeStore,
+        runOnce: (handle) => Effect.withSpan(loop.runOnce(sourceOf(handle)), "CallbackInbox.runOnce"),
+        run: (handle) => loop.run(sourceOf(handle)),
+        measure
+      })
     })
   )
 }

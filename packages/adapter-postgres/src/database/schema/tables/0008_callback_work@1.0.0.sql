@@ -1,0 +1,38 @@
+-- Stored callbacks are work of the queue. `due_at`, `attempt`, and `token` serve earlier versions only: they claim a body that a
+-- later version has stored if it is not processed after five minutes, as after a rollback.
+ALTER TABLE provider_callbacks
+ALTER COLUMN due_at SET DEFAULT now() + interval '5 minutes',
+ADD COLUMN version integer NOT NULL DEFAULT 1;
+DROP INDEX provider_callbacks_due;
+
+-- Enqueues a body that an earlier version has stored.
+CREATE FUNCTION enqueue_callback() RETURNS trigger
+LANGUAGE plpgsql
+AS $$
+BEGIN
+  INSERT INTO work (organization_id, lane_name, kind, lane, ref, due_at)
+  VALUES (
+    NEW.organization_id, 'callback:' || NEW.organization_id, 'callback', NEW.organization_id, NEW.id, NEW.received_at
+  )
+  ON CONFLICT DO NOTHING;
+  INSERT INTO work_lanes AS lane (organization_id, name, cap, allowed, fifo, next_due)
+  VALUES (NEW.organization_id, 'callback:' || NEW.organization_id, 32, 32, false, NEW.received_at)
+  ON CONFLICT (name) DO UPDATE SET next_due = least(lane.next_due, excluded.next_due), emptied_at = NULL;
+  RETURN NULL;
+END
+$$;
+
+CREATE TRIGGER provider_callbacks_enqueued
+AFTER INSERT ON provider_callbacks
+FOR EACH ROW WHEN (NEW.due_at <= NEW.received_at)
+EXECUTE FUNCTION enqueue_callback();
+
+-- The bodies that are stored now.
+INSERT INTO work (organization_id, lane_name, kind, lane, ref, due_at)
+SELECT organization_id, 'callback:' || organization_id, 'callback', organization_id, id, received_at
+FROM provider_callbacks
+ORDER BY id;
+INSERT INTO work_lanes (organization_id, name, cap, allowed, fifo, next_due)
+SELECT organization_id, 'callback:' || organization_id, 32, 32, false, min(received_at)
+FROM provider_callbacks
+GROUP BY organization_id;
