@@ -171,6 +171,7 @@ const declared: Readonly<Record<string, Declared>> = {
       "core/test/decisions/Sends.test.ts",
       "core/test/decisions/SendState.test.ts",
       "core/test/decisions/SendCompletion.test.ts",
+      "core/test/decisions/MessageReports.test.ts",
       ...conformance,
       "provider-cloud/test/KnownPitfalls.test.ts",
       "adapter-http/test/Sends.test.ts"
@@ -220,6 +221,7 @@ const declared: Readonly<Record<string, Declared>> = {
     files: ["core/src/messaging/inbound/*.ts"],
     tests: [
       "core/test/ProviderEventOrder.test.ts",
+      "core/test/decisions/MessageReports.test.ts",
       ...conformance,
       "provider-cloud/test/{CallbackProcessor,Inbox,ReplyWindow,MarketingPreferences}.test.ts"
     ]

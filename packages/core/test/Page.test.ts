@@ -1,7 +1,15 @@
 import { assert, describe, it } from "@effect/vitest"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { OrganizationId } from "@messaging-crm/core/Ids"
-import { complete, Cursors, fitting, type Found, PageSize, type Position } from "@messaging-crm/core/Page"
+import {
+  complete,
+  type CursorInvalid,
+  Cursors,
+  fitting,
+  type Found,
+  PageSize,
+  type Position
+} from "@messaging-crm/core/Page"
 import { RootKeys, Secrets } from "@messaging-crm/core/Secrets"
 import { Arbitrary, DateTime, Effect, Layer, Redacted, Schema } from "effect"
 
@@ -169,6 +177,30 @@ describe("a cursor", () => {
         assert.isTrue(yield* isRejected({ cursor: nonsense }), nonsense)
       }
     }).pipe(as(ours), Effect.provide(cursors)))
+
+  it.effect("of another order returns its position, to the list and organization that it was issued for", () =>
+    Effect.gen(function*() {
+      const { issue, read } = yield* Cursors
+      const of = { list: "rows", filters: {} }
+      const cursor = yield* issue(of, ["7", "row-1"])
+      const position = Schema.Tuple([Schema.NumberFromString, Schema.String])
+      assert.deepStrictEqual(yield* read(of, position, cursor), [7, "row-1"])
+      const readings: ReadonlyArray<Effect.Effect<unknown, CursorInvalid, CurrentActor>> = [
+        read({ ...of, list: "others" }, position, cursor),
+        as(theirs)(read(of, position, cursor)),
+        read(of, Schema.Tuple([Schema.String]), cursor)
+      ]
+      for (const reading of readings) assert.strictEqual((yield* Effect.flip(reading))._tag, "CursorInvalid")
+    }).pipe(as(ours), Effect.provide(cursors)))
+
+  it.effect("is rejected if its signed content is not that of a cursor", () =>
+    Effect.gen(function*() {
+      const secrets = yield* Secrets
+      for (const content of ["", "no JSON", "{}", "[]", "[\"rows\"]", "[1,2,3]"]) {
+        const body = Schema.encodeSync(Schema.StringFromBase64Url)(content)
+        assert.isTrue(yield* isRejected({ cursor: `${body}.${yield* secrets.sign("cursor", body)}` }), content)
+      }
+    }).pipe(as(ours), Effect.provide(Layer.provideMerge(Cursors.layer, Secrets.layer))))
 
   it.effect("is valid as long as its root key is configured", () =>
     Effect.gen(function*() {
