@@ -287,9 +287,13 @@ const declared: Readonly<Record<string, Declared>> = {
     files: ["adapter-postgres/src/work/*.ts"],
     tests: [ports, "adapter-postgres/test/{WorkQueue,StorageUse,Idempotency,Rows,SkippedLocks}.test.ts"]
   },
+  "postgres-removals": {
+    files: ["adapter-postgres/src/messaging/{MessageRetention,PersonalData}.ts"],
+    tests: [ports, "adapter-postgres/test/{MessageRetention,PersonalData,LockOrder}.test.ts"]
+  },
   "postgres-messaging": {
     files: ["adapter-postgres/src/messaging/*.ts"],
-    tests: [ports, "adapter-postgres/test/{MessageRetention,PersonalData,LockOrder,SkippedLocks}.test.ts"]
+    tests: [ports, "adapter-postgres/test/SkippedLocks.test.ts"]
   },
   "postgres-webhooks": {
     files: ["adapter-postgres/src/webhooks/*.ts"],

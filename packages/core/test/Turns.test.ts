@@ -1,5 +1,5 @@
 import { assert, it } from "@effect/vitest"
-import { Order, Turns } from "@messaging-crm/core/Turns"
+import { insertInOrder, Order, Turns } from "@messaging-crm/core/Turns"
 import { Arbitrary, Deferred, Effect, Exit, Fiber, Option, Schema } from "effect"
 import { TestClock } from "effect/testing"
 
@@ -258,3 +258,26 @@ it.live("counts the turns of a key while ten thousand others have some", () =>
     assert.strictEqual(ran, 1)
     for (const fiber of [...others, second, third, fourth]) yield* Fiber.interrupt(fiber)
   }))
+
+it.effect("counts the requests that wait, of every key", () =>
+  Effect.gen(function*() {
+    const turns = new Turns<string>({ places: 1 })
+    const take = taker(turns)
+    assert.strictEqual(turns.waitingCount, 0)
+    const [first, ...waiting] = yield* Effect.forEach(["a", "a", "b", "b"], take)
+    assert.strictEqual(turns.waitingCount, 3)
+    assert.isDefined(first)
+    for (const [index, { end }] of [first, ...waiting].entries()) {
+      yield* end
+      yield* Effect.yieldNow
+      assert.strictEqual(turns.waitingCount, Math.max(0, 2 - index))
+    }
+  }))
+
+it("inserts a request into a list behind those of the same or an earlier position", () => {
+  const list: Array<{ readonly position: number; readonly name: string }> = []
+  for (const [position, name] of [[2, "a"], [1, "b"], [3, "c"], [2, "d"], [1, "e"], [4, "f"]] as const) {
+    insertInOrder(list, { position, name })
+  }
+  assert.strictEqual(list.map(({ name }) => name).join(""), "beadcf")
+})

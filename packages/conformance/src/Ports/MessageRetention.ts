@@ -119,7 +119,20 @@ const otherOrganizations = (it: It) => {
       const resource = { name: "message", value: { id }, contact_id: other.contact_id, message_id: id }
       yield* Fixtures.mustCommit(theirs, Changes.raise(yield* Fixtures.newEvent({ resource })))
       const events = yield* Fixtures.storedEvents(theirs, "message.sent")
-      assert.strictEqual(yield* purge(10, 1), 1)
+      const { id: send, ...fields } = yield* Fixtures.newSend(thread)
+      const ended = { ...fields, id: send, status: "failed", failure_reason: "provider_rejected" } as const
+      yield* Fixtures.mustCommit(ours, SendRows.insert({ ...ended, created_at: afterNoon(1) }))
+      yield* Fixtures.mustCommit(
+        theirs,
+        SendRows.insert({
+          ...ended,
+          channel_id: other.channel.id,
+          conversation_id: other.conversation_id,
+          created_at: afterNoon(20)
+        })
+      )
+      assert.strictEqual(yield* purge(10, 2), 2)
+      assert.deepStrictEqual([yield* isSend(ours, send), yield* isSend(theirs, send)], [false, true])
       assert.deepStrictEqual(yield* texts(ours, thread), [])
       assert.deepStrictEqual(yield* texts(theirs, other), ["theirs"])
       assert.deepStrictEqual(yield* previews(theirs, other), ["theirs", "theirs"])
@@ -175,7 +188,7 @@ const previewsAndSends = (it: It) => {
       assert.deepStrictEqual(yield* previews(ours, lively), [null, null])
     }))
 
-  it.effect("removes ended sends before any message, and leaves open and newer ones", () =>
+  it.effect("removes ended sends before any message, the oldest first, and leaves open and newer ones", () =>
     Effect.gen(function*() {
       yield* removeOthers
       const ours = yield* Fixtures.organization
@@ -183,14 +196,16 @@ const previewsAndSends = (it: It) => {
       const { id: message_id } = yield* Fixtures.message(ours, thread, { created_at: afterNoon(2) })
       const failed = { status: "failed", failure_reason: "provider_rejected", created_at: afterNoon(3) } as const
       const ended = [
-        yield* createSend(ours, thread, { status: "sent", message_id, created_at: afterNoon(1) }),
-        yield* createSend(ours, thread, failed)
+        yield* createSend(ours, thread, failed),
+        yield* createSend(ours, thread, { status: "sent", message_id, created_at: afterNoon(1) })
       ]
       const left = [
         yield* createSend(ours, thread, { created_at: afterNoon(1) }),
         yield* createSend(ours, thread, { ...failed, created_at: afterNoon(10) })
       ]
-      assert.strictEqual(yield* purge(10, 2), 2)
+      assert.strictEqual(yield* purge(10, 1), 1)
+      assert.deepStrictEqual(yield* Effect.forEach(ended, (id) => isSend(ours, id)), [true, false])
+      assert.strictEqual(yield* purge(10, 1), 1)
       for (const id of ended) assert.isFalse(yield* isSend(ours, id))
       assert.deepStrictEqual(yield* texts(ours, thread), ["Hello"])
       assert.strictEqual(yield* purge(10, 2), 1)
