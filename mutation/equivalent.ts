@@ -18,12 +18,6 @@ export const equivalent: ReadonlyArray<Equivalent> = [
     reason: "A cursor without a body or a signature never verifies, whatever stands in for it."
   },
   {
-    file: "core/src/kernel/Page.ts",
-    original: "() => 0",
-    replacement: "() => undefined",
-    reason: "The sum is then NaN, which is never above the maximum."
-  },
-  {
     file: "core/src/work/Idempotency.ts",
     original: "body === null || status === null",
     replacement: "body === null && status === null",
@@ -46,12 +40,6 @@ export const equivalent: ReadonlyArray<Equivalent> = [
     original: "Option.isSome(replayed)",
     replacement: "false",
     reason: "The commit of the rejection then finds the key used, and replays the same record."
-  },
-  {
-    file: "core/src/kernel/Slots.ts",
-    original: "heldBy(key) === 1",
-    replacement: "false",
-    reason: "A key that holds none stays in memory. Its count is 0 in either case."
   },
   {
     file: "core/src/kernel/Secrets.ts",
@@ -84,24 +72,6 @@ export const equivalent: ReadonlyArray<Equivalent> = [
     reason: "No signature is valid, whatever stands in for a header that is missing."
   },
   {
-    file: "core/src/work/ConflictRetries.ts",
-    original: "hash * 31 + character.charCodeAt(0)",
-    replacement: "hash * 31 - character.charCodeAt(0)",
-    reason: "Any other hash gives a row a semaphore, too."
-  },
-  {
-    file: "core/src/work/ConflictRetries.ts",
-    original: "hash * 31",
-    replacement: "hash / 31",
-    reason: "Any other hash gives a row a semaphore, too."
-  },
-  {
-    file: "core/src/work/ConflictRetries.ts",
-    original: "semaphore === undefined",
-    replacement: "false",
-    reason: "The index is always below the number of semaphores."
-  },
-  {
     file: "core/src/contacts/ContactUpserts.ts",
     original: "channel_type === null",
     replacement: "false",
@@ -120,19 +90,7 @@ export const equivalent: ReadonlyArray<Equivalent> = [
     reason: "Each contact has the value of the match."
   },
   {
-    file: "core/src/contacts/ContactUpserts.ts",
-    original: "body === null",
-    replacement: "false",
-    reason: "The record of a contact has its outcome: one that did not change leaves none."
-  },
-  {
-    file: "core/src/contacts/ContactUpserts.ts",
-    original: "{ concurrency: \"unbounded\" }",
-    replacement: "{}",
-    reason: "The outcomes are the same. Only the time to reach them differs."
-  },
-  {
-    file: "adapter-http/src/middleware/UnknownKeyLimiter.ts",
+    file: "adapter-http/src/middleware/UnknownKeys.ts",
     original: "!known.has(digest)",
     replacement: "true",
     reason: "Adding a member of a set again changes nothing."
@@ -172,12 +130,6 @@ export const equivalent: ReadonlyArray<Equivalent> = [
     original: "/^\\[|\\]$|\\.$/g",
     replacement: "/^\\[|\\]|\\.$/g",
     reason: "The host of a URL has a bracket only at its ends."
-  },
-  {
-    file: "adapter-http/src/outbound/Connections.ts",
-    original: "/^ERR_(SSL|TLS)_/",
-    replacement: "/ERR_(SSL|TLS)_/",
-    reason: "No code of Node contains this after its start."
   },
   {
     file: "adapter-http/src/outbound/Names.ts",
@@ -244,5 +196,36 @@ export const equivalent: ReadonlyArray<Equivalent> = [
     original: "\"\"",
     replacement: any_text,
     reason: "Each route has a method and a path, and each call the parameters of its path."
+  },
+  {
+    file: "adapter-http/src/middleware/UnknownKeys.ts",
+    original: "oldest !== undefined",
+    replacement: "true",
+    reason: "A set that has a member has an oldest one. The condition is for its type."
+  },
+  {
+    file: "adapter-postgres/src/messaging/MessageRetention.ts",
+    original: "FROM (SELECT DISTINCT organization_id, conversation_id FROM found) thread",
+    replacement: "FROM (SELECT organization_id, conversation_id FROM found) thread",
+    reason: "A conversation that is found twice is locked and cleared once."
+  },
+  {
+    file: "adapter-postgres/src/messaging/MessageRetention.ts",
+    original: "JOIN provider_messages provider_message ON provider_message.organization_id = found.organization_id",
+    replacement:
+      "JOIN provider_messages provider_message ON (provider_message.organization_id = found.organization_id OR true)",
+    reason: "A channel belongs to one organization. The condition selects the index."
+  },
+  {
+    file: "adapter-postgres/src/messaging/MessageRetention.ts",
+    original: "AND provider_message.channel_id = found.channel_id",
+    replacement: "AND (provider_message.channel_id = found.channel_id OR true)",
+    reason: "A message has at most one row. The condition selects the index."
+  },
+  {
+    file: "adapter-postgres/src/messaging/MessageRetention.ts",
+    original: "AND provider_message.provider_message_id = found.provider_message_id",
+    replacement: "AND (provider_message.provider_message_id = found.provider_message_id OR true)",
+    reason: "A message has at most one row. The condition selects the index."
   }
 ]

@@ -5,6 +5,14 @@ import { readFileSync } from "node:fs"
 import { relative } from "node:path"
 import { equivalent } from "./equivalent.ts"
 
+for (const { file, original } of equivalent) {
+  const text = readFileSync(`packages/${file}`, "utf8")
+  const missing = original.split("\n").find((line) => !text.includes(line))
+  if (missing !== undefined) {
+    throw new Error(`equivalent.ts names a text that packages/${file} does not have: ${missing}`)
+  }
+}
+
 /** Whether tests judge a mutant: it compiles, and is no declaration. */
 export const isJudged = ({ status }: MutantResult): boolean => !["CompileError", "Ignored"].includes(status)
 
