@@ -36,7 +36,7 @@ it.layer(Layer.mergeAll(Postgres.layer, Ids.layer).pipe(Layer.provideMerge(empty
       yield* Migrations.migrate(earlier)
       const organization_id = yield* Fixtures.uuid
       const before = [yield* store(organization_id), yield* store(no_organization), yield* store(organization_id)]
-      assert.include(yield* Migrations.run, "tables/0008_callback_work@1.0.0.sql")
+      assert.include(yield* Migrations.run, "tables/0008_callback_work@0.0.0.sql")
       const after = [yield* store(organization_id), yield* store(no_organization)]
       const claimed = yield* Fixtures.claimWork({ at: Fixtures.noon })
       const all = [...before, ...after]
