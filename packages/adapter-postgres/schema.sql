@@ -411,6 +411,8 @@ CREATE TABLE provider_callbacks (
 
 CREATE TRIGGER provider_callbacks_enqueued AFTER INSERT ON provider_callbacks FOR EACH ROW WHEN ((new.due_at <= new.received_at)) EXECUTE FUNCTION enqueue_callback();
 
+CREATE UNIQUE INDEX provider_callbacks_key ON provider_callbacks USING btree (organization_id, id);
+
 CREATE TABLE provider_messages (
   organization_id uuid NOT NULL,
   channel_id uuid NOT NULL,

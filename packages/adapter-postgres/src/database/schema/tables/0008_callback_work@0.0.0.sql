@@ -4,6 +4,8 @@ ALTER TABLE provider_callbacks
 ALTER COLUMN due_at SET DEFAULT now() + interval '5 minutes',
 ADD COLUMN version integer NOT NULL DEFAULT 1;
 DROP INDEX provider_callbacks_due;
+-- Commits lock rows in the order of this index.
+CREATE UNIQUE INDEX provider_callbacks_key ON provider_callbacks (organization_id, id);
 
 -- Enqueues a body that an earlier version has stored.
 CREATE FUNCTION enqueue_callback() RETURNS trigger
