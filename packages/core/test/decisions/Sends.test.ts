@@ -1,11 +1,24 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Changes from "@messaging-crm/core/Changes"
-import { ConversationRows } from "@messaging-crm/core/Conversations"
-import { SendId } from "@messaging-crm/core/Ids"
+import { type ConversationRow, ConversationRows } from "@messaging-crm/core/Conversations"
+import { ConversationId, SendId } from "@messaging-crm/core/Ids"
+import { Phone } from "@messaging-crm/core/Phones"
 import * as Sends from "@messaging-crm/core/Sends"
 import type { Template } from "@messaging-crm/core/Templates"
 import { DateTime, Option, Result } from "effect"
-import { ada, after, channel, context, conversation, id, phone, rejection } from "./Fixtures.ts"
+import {
+  ada,
+  after,
+  channel,
+  contact,
+  context,
+  conversation,
+  id,
+  identity,
+  noon,
+  phone,
+  rejection
+} from "./Fixtures.ts"
 
 describe("a send", () => {
   const template: Template = {
@@ -113,6 +126,40 @@ describe("a send", () => {
     assert.strictEqual(rejection(send({ template: paused }, Sends.SendMessage.make(input))), "TemplateNotApproved")
     const bare = { type: "template", template: { id: "greeting", components: [] } } as const
     assert.strictEqual(rejection(send({}, Sends.SendMessage.make(bare))), "TemplateValuesMismatch")
+  })
+
+  it("to a number with a conversation expects it unchanged, unless the send reopens it", () => {
+    const to = Sends.StartConversation.make({
+      channel_id: channel.id,
+      phone: Phone.make(phone),
+      template: { id: "greeting", components }
+    })
+    const known = { network_id: phone, identity: { ...identity, contact_id: contact.id, version: 1 }, contact }
+    const start = (found: ConversationRow | null) =>
+      Result.getOrThrow(Sends.start(
+        {
+          channel: Option.some(channel),
+          template: Result.succeed(template),
+          identities: [{ ...known, conversation: found }],
+          contact: { found: Option.none(), is_ambiguous: false, free_id: null }
+        },
+        ada.id,
+        to,
+        context()
+      ))
+    const { changes, result } = start(conversation)
+    assert.strictEqual(result.conversation_id, conversation.id)
+    const conversations = (rows: ReadonlyArray<Changes.Expectation> = []): ReadonlyArray<unknown> =>
+      rows.filter(({ table }) => table === ConversationRows.table).map(({ key, version }) => ({ ...key, version }))
+    const { id: conversation_id, version } = conversation
+    assert.deepStrictEqual(conversations(changes.expect), [{ id: conversation_id, version }])
+    assert.deepStrictEqual(conversations(changes.update), [])
+    const reopened = start({ ...conversation, status: "closed", closed_at: noon })
+    assert.deepStrictEqual(conversations(reopened.changes.expect), [])
+    assert.deepStrictEqual(conversations(reopened.changes.update), [{ id: conversation_id, version }])
+    const created = start(null)
+    assert.deepStrictEqual(conversations(created.changes.expect), [])
+    assert.strictEqual(created.result.conversation_id, ConversationId.make(id(100)))
   })
 
   it("is queued again by an attempt that sent nothing, unless its outcome is unknown or known", () => {
