@@ -227,5 +227,61 @@ export const equivalent: ReadonlyArray<Equivalent> = [
     original: "AND provider_message.provider_message_id = found.provider_message_id",
     replacement: "AND (provider_message.provider_message_id = found.provider_message_id OR true)",
     reason: "A message has at most one row. The condition selects the index."
+  },
+  {
+    file: "adapter-postgres/src/messaging/MessageRetention.ts",
+    original: "FROM (SELECT DISTINCT organization_id, contact_id FROM threads) thread",
+    replacement: "FROM (SELECT organization_id, contact_id FROM threads) thread",
+    reason: "A contact that is found twice is locked and cleared once."
+  },
+  {
+    file: "adapter-postgres/src/messaging/MessageRetention.ts",
+    original: "WHERE contact.last_activity_at < ${date(before)} AND contact.last_activity_preview IS NOT NULL",
+    replacement:
+      "WHERE (contact.last_activity_at < ${date(before)} OR true) AND contact.last_activity_preview IS NOT NULL",
+    reason: "It locks rows that the update then leaves, because the update has the condition too."
+  },
+  {
+    file: "adapter-postgres/src/messaging/MessageRetention.ts",
+    original: "WHERE contact.last_activity_at < ${date(before)} AND contact.last_activity_preview IS NOT NULL",
+    replacement: "WHERE contact.last_activity_at <= ${date(before)} AND contact.last_activity_preview IS NOT NULL",
+    reason: "It locks rows that the update then leaves, because the update has the condition too."
+  },
+  {
+    file: "adapter-postgres/src/messaging/MessageRetention.ts",
+    original: "WHERE contact.last_activity_at < ${date(before)} AND contact.last_activity_preview IS NOT NULL",
+    replacement:
+      "WHERE contact.last_activity_at < ${date(before)} AND (contact.last_activity_preview IS NOT NULL OR true)",
+    reason: "Clearing a preview again changes nothing."
+  },
+  {
+    file: "adapter-postgres/src/messaging/MessageRetention.ts",
+    original:
+      "WHERE conversation.last_activity_at < ${date(before)} AND conversation.last_activity_preview IS NOT NULL",
+    replacement:
+      "WHERE (conversation.last_activity_at < ${date(before)} OR true) AND conversation.last_activity_preview IS NOT NULL",
+    reason: "It locks rows that the update then leaves, because the update has the condition too."
+  },
+  {
+    file: "adapter-postgres/src/messaging/MessageRetention.ts",
+    original:
+      "WHERE conversation.last_activity_at < ${date(before)} AND conversation.last_activity_preview IS NOT NULL",
+    replacement:
+      "WHERE conversation.last_activity_at <= ${date(before)} AND conversation.last_activity_preview IS NOT NULL",
+    reason: "It locks rows that the update then leaves, because the update has the condition too."
+  },
+  {
+    file: "adapter-postgres/src/messaging/MessageRetention.ts",
+    original:
+      "WHERE conversation.last_activity_at < ${date(before)} AND conversation.last_activity_preview IS NOT NULL",
+    replacement:
+      "WHERE conversation.last_activity_at < ${date(before)} AND (conversation.last_activity_preview IS NOT NULL OR true)",
+    reason: "Clearing a preview again changes nothing."
+  },
+  {
+    file: "core/src/messaging/outbound/SendCompletion.ts",
+    original: "begun === undefined",
+    replacement: "true",
+    reason: "The send is then loaded again, which only costs a read."
   }
 ]

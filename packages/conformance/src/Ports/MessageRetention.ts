@@ -168,6 +168,20 @@ const previewsAndSends = (it: It) => {
       assert.deepStrictEqual(Option.getOrThrow(yield* contact), { ...before.contact, ...cleared })
     }))
 
+  it.effect("keeps the previews of old messages that a later call removes", () =>
+    Effect.gen(function*() {
+      yield* removeOthers
+      const ours = yield* Fixtures.organization
+      const [first, second] = [yield* Fixtures.thread(ours), yield* Fixtures.thread(ours)]
+      yield* Fixtures.message(ours, first, { created_at: afterNoon(1), text: "first" })
+      yield* Fixtures.message(ours, second, { created_at: afterNoon(2), text: "second" })
+      assert.strictEqual(yield* purge(10, 1), 1)
+      assert.deepStrictEqual(yield* previews(ours, first), [null, null])
+      assert.deepStrictEqual(yield* previews(ours, second), ["second", "second"])
+      assert.strictEqual(yield* purge(10, 1), 1)
+      assert.deepStrictEqual(yield* previews(ours, second), [null, null])
+    }))
+
   it.effect("keeps the preview of a contact whose last message is in another conversation", () =>
     Effect.gen(function*() {
       yield* removeOthers
