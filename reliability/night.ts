@@ -37,14 +37,14 @@ const parts: ReadonlyArray<Part> = [
   { script: "failover-test", minutes: 20 },
   { script: "disk-test", minutes: 10, needsRoot: true },
   { script: "coverage", minutes: 20 },
-  { script: "mutate", minutes: 60 },
   { script: "bench", minutes: 5, args: () => ["--check"] },
   { script: "bench:contention", minutes: 10 },
   { script: "bench:ingress", minutes: 10 },
   { script: "bench:upserts", minutes: 5 },
   { script: "bench:fairness", minutes: 10 },
   { script: "bench:attacks", minutes: 15 },
-  { script: "bench:soak", minutes: 30 }
+  { script: "bench:soak", minutes: 30 },
+  { script: "mutate", minutes: 150 }
 ]
 
 interface Result {
