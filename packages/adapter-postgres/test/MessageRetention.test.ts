@@ -7,7 +7,7 @@ import { SendRows } from "@messaging-crm/core/Sends"
 import { Effect, Fiber, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import * as Processes from "./Processes.ts"
-import { waiterFor, whileOpen } from "./Sessions.ts"
+import { waiterFor, whileLocked, whileOpen } from "./Sessions.ts"
 
 it.layer(Processes.database, { excludeTestServices: true })("the removal of old messages", (it) => {
   it.effect.each([
@@ -102,4 +102,45 @@ it.layer(Processes.database, { excludeTestServices: true })("the removal of old 
       `
       assert.deepStrictEqual(previews, [{ contact: "new", conversation: "new" }])
     }))
+
+  for (
+    const [table, column] of [
+      ["provider_messages", "channel_id"],
+      ["contacts", "id"],
+      ["conversations", "id"],
+      ["messages", "conversation_id"]
+    ] as const
+  ) {
+    it.effect(`locks the rows of ${table} by their keys, not in the order of their messages`, () =>
+      Effect.gen(function*() {
+        const other = yield* Processes.start
+        const sql = yield* SqlClient.SqlClient
+        const ours = yield* Fixtures.organization
+        const threads = yield* Effect.replicateEffect(Fixtures.thread(ours), 8)
+        // The later the IDs of a thread, the older its message.
+        for (const [index, thread] of threads.toReversed().entries()) {
+          yield* Fixtures.message(ours, thread, { created_at: afterNoon(index) })
+        }
+        const idOf = ({ channel, contact_id, conversation_id }: Fixtures.Thread) =>
+          ({
+            provider_messages: channel.id,
+            contacts: contact_id,
+            conversations: conversation_id,
+            messages: conversation_id
+          })[table]
+        const [first = "", ...others] = threads.map(idOf).toSorted()
+        const purge = Effect.provide(MessageRetentionStore.use((store) => store.purge(afterNoon(10), 9)), other)
+        const [purging, free] = yield* whileLocked(
+          sql`${sql(table)} WHERE ${sql(column)} = ${first}`,
+          Effect.fnUntraced(function*(pid: number) {
+            const purging = yield* Effect.forkChild(purge)
+            yield* Effect.raceFirst(waiterFor(pid), Fiber.join(purging))
+            const rows = sql`${sql(table)} WHERE ${sql(column)} = ANY(${others}::uuid[])`
+            return [purging, yield* sql`SELECT 1 FROM ${rows} FOR UPDATE SKIP LOCKED`] as const
+          })
+        )
+        assert.strictEqual(yield* Fiber.join(purging), threads.length)
+        assert.lengthOf(free, others.length)
+      }))
+  }
 })

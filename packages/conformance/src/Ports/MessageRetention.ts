@@ -6,7 +6,7 @@ import { ConversationRows, ConversationStore, newConversation } from "@messaging
 import { ConversationId, type OrganizationId, type SendId } from "@messaging-crm/core/Ids"
 import { MediaStore } from "@messaging-crm/core/Media"
 import { MessageRetentionStore } from "@messaging-crm/core/MessageRetention"
-import { MessageStore } from "@messaging-crm/core/Messages"
+import { MessageRows, MessageStore } from "@messaging-crm/core/Messages"
 import { type SendColumns, SendRows, SendStore } from "@messaging-crm/core/Sends"
 import { Effect, Option } from "effect"
 import * as Fixtures from "../Fixtures.ts"
@@ -145,6 +145,24 @@ const otherOrganizations = (it: It) => {
     }))
 }
 
+const providerIds = (it: It) => {
+  it.effect("leaves the provider ID that another message has", () =>
+    Effect.gen(function*() {
+      yield* removeOthers
+      const ours = yield* Fixtures.organization
+      const thread = yield* Fixtures.thread(ours)
+      const named = yield* Fixtures.message(ours, thread, { created_at: afterNoon(20) })
+      const { provider_message_id } = named
+      const old = yield* Fixtures.newMessage(thread.conversation_id, { provider_message_id, created_at: afterNoon(1) })
+      yield* Fixtures.mustCommit(ours, MessageRows.insert({ ...old, channel_id: thread.channel.id }))
+      assert.strictEqual(yield* purge(10, 9), 1)
+      const found = yield* MessageStore.use((store) =>
+        store.findByProviderId(ours, thread.channel.id, provider_message_id ?? "")
+      )
+      assert.strictEqual(Option.getOrUndefined(Option.flatMap(found, ({ message }) => message))?.id, named.id)
+    }))
+}
+
 const previewsAndSends = (it: It) => {
   it.effect("clears the previews of removed messages, and no others", () =>
     Effect.gen(function*() {
@@ -232,5 +250,6 @@ const previewsAndSends = (it: It) => {
 export const portTests = (it: It) => {
   purges(it)
   otherOrganizations(it)
+  providerIds(it)
   previewsAndSends(it)
 }
