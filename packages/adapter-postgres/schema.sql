@@ -398,7 +398,7 @@ CREATE TABLE provider_callbacks (
   source text NOT NULL,
   body bytea NOT NULL,
   received_at timestamp(3) with time zone NOT NULL,
-  due_at timestamp(3) with time zone NOT NULL DEFAULT (now() + '00:05:00'::interval),
+  due_at timestamp(3) with time zone NOT NULL DEFAULT (now() + '00:01:00'::interval),
   attempt integer NOT NULL DEFAULT 0,
   token uuid,
   channel_id uuid,
@@ -410,6 +410,8 @@ CREATE TABLE provider_callbacks (
 );
 
 CREATE TRIGGER provider_callbacks_enqueued AFTER INSERT ON provider_callbacks FOR EACH ROW WHEN ((new.due_at <= new.received_at)) EXECUTE FUNCTION enqueue_callback();
+
+CREATE TRIGGER provider_callbacks_finished AFTER DELETE ON provider_callbacks FOR EACH ROW WHEN ((old.token IS NOT NULL)) EXECUTE FUNCTION finish_callback();
 
 CREATE UNIQUE INDEX provider_callbacks_key ON provider_callbacks USING btree (organization_id, id);
 
@@ -927,6 +929,19 @@ BEGIN
     lookup_max := least(100000, greatest(missing, 25) * read_max / (1 + added) / 2);
     read_max := 4 * read_max;
   END LOOP;
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION finish_callback()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  DELETE FROM work
+  WHERE kind = 'callback' AND ref = ANY(ARRAY(
+    SELECT ref FROM work WHERE kind = 'callback' AND ref = OLD.id AND leased_until IS NULL FOR UPDATE SKIP LOCKED
+  ));
+  RETURN NULL;
 END
 $function$;
 

@@ -46,4 +46,13 @@ it.layer(Layer.mergeAll(Postgres.layer, Ids.layer).pipe(Layer.provideMerge(empty
       ])
       assert.deepStrictEqual(yield* Fixtures.areCallbacksStored(all), all.map(() => true))
     }))
+
+  it.effect("has no work after an earlier version has processed it", () =>
+    Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      const id = yield* store(yield* Fixtures.uuid)
+      yield* sql`UPDATE provider_callbacks SET token = ${yield* Fixtures.uuid} WHERE id = ${id}`
+      yield* sql`DELETE FROM provider_callbacks WHERE id = ${id}`
+      assert.notInclude((yield* Fixtures.claimWork({ at: Fixtures.noon })).map(({ ref }) => ref), id)
+    }))
 })
