@@ -330,6 +330,7 @@ CREATE TABLE members (
   role text NOT NULL,
   created_at timestamp(3) with time zone NOT NULL,
   left_at timestamp(3) with time zone,
+  logged_out_at timestamp(3) with time zone,
   version integer NOT NULL DEFAULT 1,
   CONSTRAINT members_email_check CHECK (((char_length(email) >= 3) AND (char_length(email) <= 320))),
   CONSTRAINT members_name_check CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),

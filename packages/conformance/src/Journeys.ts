@@ -14,6 +14,7 @@ import * as Holds from "./Journeys/Holds.ts"
 import * as IdempotentRequests from "./Journeys/IdempotentRequests.ts"
 import * as Inbound from "./Journeys/Inbound.ts"
 import type { Storage } from "./Journeys/JourneyScene.ts"
+import * as MemberSessions from "./Journeys/MemberSessions.ts"
 import * as MessagePages from "./Journeys/MessagePages.ts"
 import * as MessageRetention from "./Journeys/MessageRetention.ts"
 import * as PersonalData from "./Journeys/PersonalData.ts"
@@ -47,7 +48,13 @@ export const journeyTests = {
     MessagePages.journeyTests,
     MessageRetention.journeyTests
   ],
-  sends: [IdempotentRequests.journeyTests, StorageBudget.journeyTests, Sends.journeyTests, Holds.journeyTests],
+  sends: [
+    MemberSessions.journeyTests,
+    IdempotentRequests.journeyTests,
+    StorageBudget.journeyTests,
+    Sends.journeyTests,
+    Holds.journeyTests
+  ],
   webhooks: [
     EventFollowers.journeyTests,
     WebhookReplays.journeyTests,

@@ -1,6 +1,7 @@
 import { type Context, Layer } from "effect"
 import { ApiKeys, type ApiKeyStore } from "./accounts/ApiKeys.ts"
 import { Members } from "./accounts/Members.ts"
+import { MemberSessions } from "./accounts/MemberSessions.ts"
 import { Organizations, type OrganizationStore } from "./accounts/Organizations.ts"
 import { ChannelAccounts, type ChannelAccountStore } from "./catalog/ChannelAccounts.ts"
 import { ChannelHolds, type ChannelHoldStore } from "./catalog/ChannelHolds.ts"
@@ -88,6 +89,7 @@ export const services = [
   Inbound,
   Media,
   Members,
+  MemberSessions,
   MessageRetention,
   Messages,
   Organizations,
@@ -127,6 +129,7 @@ const independent = Layer.mergeAll(
   EventFollowers.layer,
   Events.layer,
   Members.layer,
+  MemberSessions.layer,
   MessageRetention.layer,
   Organizations.layer,
   SecretCanary.layer,

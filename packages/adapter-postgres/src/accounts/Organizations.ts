@@ -29,7 +29,8 @@ export const layer = Layer.effect(
             ...owner,
             organization_id: id,
             created_at: date(owner.created_at),
-            left_at: optionalDate(owner.left_at)
+            left_at: optionalDate(owner.left_at),
+            logged_out_at: optionalDate(owner.logged_out_at)
           })
         }
         `),

@@ -257,7 +257,8 @@ const cases = {
         email_key: text,
         role: "admin",
         created_at: at,
-        left_at: null
+        left_at: null,
+        logged_out_at: null
       })),
     set: { left_at: afterNoon(9) }
   }),

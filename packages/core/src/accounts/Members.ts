@@ -37,12 +37,14 @@ export interface Member extends Schema.Schema.Type<typeof Member> {}
 
 /**
  * The columns of a member. `email_key`, the case-folded address, is unique among the members who have not left. A member
- * who has left stays in storage, because contacts, messages and keys refer to them.
+ * who has left stays in storage, because contacts, messages and keys refer to them. Sessions that began until `logged_out_at`
+ * have ended.
  */
 export const MemberColumns = Schema.Struct({
   ...Member.fields,
   email_key: Schema.String,
-  left_at: Schema.NullOr(Timestamp)
+  left_at: Schema.NullOr(Timestamp),
+  logged_out_at: Schema.NullOr(Timestamp)
 })
 export interface MemberColumns extends Schema.Schema.Type<typeof MemberColumns> {}
 
@@ -57,7 +59,8 @@ export const MemberRows = declareRows(MemberColumns)({
     email_key: "text",
     role: "text",
     created_at: "timestamptz",
-    left_at: "timestamptz"
+    left_at: "timestamptz",
+    logged_out_at: "timestamptz"
   },
   unique: { columns: ["email_key"], within: "organization", while_null: "left_at" },
   activity: null,
@@ -102,7 +105,8 @@ export const mayHoldKeys = (role: Role): boolean => key_roles.includes(role)
 export const toColumns = (member: Member): MemberColumns => ({
   ...member,
   email_key: foldCase(member.email),
-  left_at: null
+  left_at: null,
+  logged_out_at: null
 })
 
 const add = (

@@ -6,8 +6,8 @@ import type { Scope } from "./Scope.ts"
  * The organization whose data an operation reads and writes, and the caller: an API
  * key, and the member for whom it acts (contract §4.1).
  *
- * `member_id` is null for an operator at the command line. `key_id` and `scopes` are
- * absent without an API key: such an actor can run every operation.
+ * `member_id` is null for an operator at the command line. `key_id` is absent without an API key. `scopes` are absent for
+ * an operator, who can run every operation. A member with a session has scopes and no key.
  */
 export interface Actor {
   readonly organization_id: OrganizationId

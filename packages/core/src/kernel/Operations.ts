@@ -73,6 +73,7 @@ export const operations = {
   "events.list": read("webhooks:manage"),
   "members.add": command,
   "members.list": read("members:read"),
+  "members.log_out": command,
   "members.remove": command,
   "members.set_role": command,
   "messages.get": read("conversations:read"),

@@ -21,8 +21,9 @@ export const AuditRecord = Schema.Struct({
   operation: AuditedOperation,
   /** ID of the resource that the operation created or changed. */
   resource_id: Schema.String,
-  /** Null for an operator at the command line. */
+  /** Null for a member with a session, and for an operator at the command line. */
   key_id: Schema.NullOr(ApiKeyId),
+  /** Null for an operator at the command line. */
   member_id: Schema.NullOr(MemberId),
   /** Null outside of a request. */
   request_id: Schema.NullOr(Schema.String)

@@ -30,13 +30,16 @@ export type MakeRecords<A, Returned> = (
   context: Changes.DecisionContext
 ) => Effect.Effect<Recorded<Returned>>
 
+/** Returns whether the actor is an operator, who has access to the database anyway. */
+const isOperator = ({ key_id, scopes }: Actor): boolean => key_id === undefined && scopes === undefined
+
 /** Returns the audit record of a call. A call that changes nothing has none if it is an operator's, or shows no resource. */
 const auditOf = (
   { actor, name, request_id }: Call,
   { changes, result }: Changes.Decision<Resource>,
   context: Changes.DecisionContext
 ): Recorded<unknown>["records"] =>
-  Changes.isWithoutEffect(changes) && (actor.key_id === undefined || rulesOf(name).audited === "changes")
+  Changes.isWithoutEffect(changes) && (isOperator(actor) || rulesOf(name).audited === "changes")
     ? Changes.none
     : { audit: Audit.make(name, result.id, actor, request_id, context) }
 

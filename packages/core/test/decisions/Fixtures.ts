@@ -93,6 +93,7 @@ export const ada: MemberRow = {
   role: "admin",
   created_at: noon,
   left_at: null,
+  logged_out_at: null,
   version: 3
 }
 

@@ -15,6 +15,7 @@ const member = (number: number, role: Role, left_at: MemberRow["left_at"] = null
   role,
   created_at: now,
   left_at,
+  logged_out_at: null,
   version: 7
 })
 

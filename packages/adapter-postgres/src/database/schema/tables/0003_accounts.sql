@@ -20,6 +20,7 @@ CREATE TABLE members (
   role text NOT NULL CHECK (role IN ('owner', 'admin', 'member')),
   created_at timestamptz(3) NOT NULL,
   left_at timestamptz(3),
+  logged_out_at timestamptz(3),
   version integer NOT NULL DEFAULT 1,
   PRIMARY KEY (organization_id, id)
 );
