@@ -13,7 +13,7 @@ import { drawAndScroll } from "./inbox/scroll.mjs"
 import { openConversationDialog } from "./inbox/sending.mjs"
 import { threadView } from "./inbox/thread.mjs"
 import { focusShownPane, listenToKeys } from "./keys.mjs"
-import { callOperation, context } from "./server.mjs"
+import { callOperation, context, logOut } from "./server.mjs"
 import { drawPageWith, state, updateState } from "./store.mjs"
 import { connectToStream } from "./stream.mjs"
 
@@ -32,6 +32,11 @@ const newMessageButtons = () =>
     type === "phone_messaging"
   )} title="Send a template to a phone number">New</button></span>`
 
+/** The name of the person who has logged in, and the button that ends their sessions. */
+const account = () =>
+  context.visitor === null ? "" : html`<p class="account"><span>${context.visitor}</span>
+  <button @click=${showingErrors(logOut)} title="Log out in every browser">Log out</button></p>`
+
 /**
  * The views in the order of their keys, 1 to 5.
  *
@@ -41,7 +46,7 @@ const views = {
   inbox: {
     label: "Inbox",
     icon: icons.inboxIcon,
-    draw: () => html`${inbox.conversationList(newMessageButtons())}${threadView()}`
+    draw: () => html`${inbox.conversationList(newMessageButtons(), account())}${threadView()}`
   },
   ...context.isDevelopment ?
     {

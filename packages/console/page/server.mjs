@@ -8,7 +8,22 @@ const { path = "", ...options } = document.body.dataset
 export const context = {
   path,
   isDevelopment: options["development"] === "true",
-  canWriteAsCustomer: options["writeAsCustomer"] === "true"
+  canWriteAsCustomer: options["writeAsCustomer"] === "true",
+  /** The name of the person who has logged in; null if the server has no login. */
+  visitor: options["visitor"] ?? null
+}
+
+/** The headers of a write. The token proves to the server that its own page sends it. */
+const headers = { "content-type": "application/json", "x-csrf-token": options["token"] ?? "" }
+
+/** Opens the login page, which returns to the shown address. */
+const logIn = () => location.assign(`${path}/login?to=${encodeURIComponent(path + location.hash)}`)
+
+/** Ends all sessions of the person who has logged in. */
+export const logOut = async () => {
+  const { ok, status } = await fetch(`${path}/logout`, { method: "POST", headers })
+  if (!ok && status !== 401) throw new Error(`The server responded with ${status}. Try again.`)
+  location.assign(`${path}/logged-out`)
 }
 
 /**
@@ -28,9 +43,10 @@ export const context = {
 export const callOperation = async (name, ...inputs) => {
   const response = await fetch(`${context.path}/call/${name}`, {
     method: "POST",
-    headers: { "content-type": "application/json" },
+    headers,
     body: JSON.stringify(inputs[0] ?? {})
   })
+  if (response.status === 401 && context.visitor !== null) logIn()
   const body = await response.json()
   if (!response.ok) throw new Error(body.error?.message ?? `The server responded with ${response.status}.`)
   return body

@@ -61,11 +61,20 @@ const receivers = {
     updateState({ counts: { ...state.counts, [kind]: { ...state.counts[kind], [minute]: count } } })
 }
 
-/** Connects to the stream of changes. The browser reconnects automatically. */
+/** The pause before the page connects again after a rejection. */
+const rejection_pause_millis = 5000
+
+/** Connects to the stream of changes. The browser reconnects automatically, except after a rejection. */
 export const connectToStream = () => {
   const stream = new EventSource(`${context.path}/stream`)
   for (const [name, receive] of Object.entries(receivers)) {
     stream.addEventListener(name, ({ data }) => receive(JSON.parse(data)))
   }
-  stream.addEventListener("error", () => updateState({ isLive: false }))
+  stream.addEventListener("error", () => {
+    updateState({ isLive: false })
+    if (stream.readyState !== EventSource.CLOSED) return
+    // If the session has ended, this read opens the login page.
+    void loadConversations()
+    setTimeout(connectToStream, rejection_pause_millis)
+  })
 }

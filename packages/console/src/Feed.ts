@@ -4,8 +4,8 @@
 const heartbeat_millis = 15_000
 /** The maximum number of unread messages. Above it, the stream is closed, and the browser connects again. */
 const unread_max = 2000
-/** The maximum number of open streams. A further one closes the oldest. */
-const streams_max = 100
+/** The maximum number of open streams by default. A further one closes the oldest. */
+const streams_max_default = 100
 
 const encoder = new TextEncoder()
 const messageOf = (name: string, data: unknown) => encoder.encode(`event: ${name}\ndata: ${JSON.stringify(data)}\n\n`)
@@ -13,7 +13,17 @@ const messageOf = (name: string, data: unknown) => encoder.encode(`event: ${name
 export class Feed {
   private readonly open = new Set<ReadableStreamDefaultController<Uint8Array>>()
   private readonly timer = setInterval(() => this.send(encoder.encode(":\n\n")), heartbeat_millis).unref()
+  private readonly streams_max: number
   private isClosed = false
+
+  constructor(streams_max = streams_max_default) {
+    this.streams_max = streams_max
+  }
+
+  /** The number of open streams. */
+  get size(): number {
+    return this.open.size
+  }
 
   publish(name: string, data: unknown): void {
     if (this.open.size > 0) this.send(messageOf(name, data))
@@ -29,7 +39,7 @@ export class Feed {
         if (this.isClosed) controller.close()
         else this.open.add(controller)
         const [oldest] = this.open
-        if (oldest !== undefined && this.open.size > streams_max) this.end(oldest)
+        if (oldest !== undefined && this.open.size > this.streams_max) this.end(oldest)
       },
       cancel: () => void this.open.delete(stream)
     }, { highWaterMark: unread_max })

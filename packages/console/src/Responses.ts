@@ -31,6 +31,8 @@ interface PageOptions {
   readonly isDevelopment: boolean
   /** Whether the page can write in a customer's name. */
   readonly canWriteAsCustomer: boolean
+  /** The person who has logged in, if the server has a login. */
+  readonly visitor: { readonly name: string; readonly token: string } | undefined
 }
 
 /** Returns the content security policy of the page: it can run only these scripts, and send requests only to this server. */
@@ -50,10 +52,15 @@ const policyOf = (api: string, importMapHash: string): string =>
   ].join("; ")
 
 /** Returns the page, which loads everything from the console's path, with its content security policy. */
-export const pageOf = ({ baseUrl, canWriteAsCustomer, isDevelopment, path, title }: PageOptions): Response => {
+export const pageOf = ({ baseUrl, canWriteAsCustomer, isDevelopment, path, title, visitor }: PageOptions): Response => {
   const map = JSON.stringify({ imports: { "lit-html": `${path}/page/lit-html.js` } })
   const hash = createHash("sha256").update(map).digest("base64")
-  const data = { "data-path": path, "data-development": isDevelopment, "data-write-as-customer": canWriteAsCustomer }
+  const data = {
+    "data-path": path,
+    "data-development": isDevelopment,
+    "data-write-as-customer": canWriteAsCustomer,
+    ...visitor === undefined ? {} : { "data-token": visitor.token, "data-visitor": visitor.name }
+  }
   const attributes = Object.entries(data).map(([name, value]) => `${name}="${escapeHtml(String(value))}"`).join(" ")
   const html = `<!doctype html>
 <html lang="en">

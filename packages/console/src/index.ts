@@ -23,6 +23,15 @@ export interface Development {
   readonly writeAsCustomer: ((message: Operations.CustomerMessage) => Promise<void>) | null
 }
 
+/** A person who has logged in to the server that shows the console. */
+export interface Visitor {
+  readonly name: string
+  /** The token that the page sends with each operation, in the header `x-csrf-token`. The server checks it. */
+  readonly token: string
+  /** Calls the service on behalf of the person, instead of the `fetch` of the console. */
+  readonly fetch: Fetch
+}
+
 export interface ConsoleOptions {
   readonly apiKey: string
   /** The service's address with the version, such as `http://127.0.0.1:3000/v1`. */
@@ -34,14 +43,21 @@ export interface ConsoleOptions {
   readonly title?: string
   /** A replacement for the global `fetch`, which calls the service. */
   readonly fetch?: Fetch
+  /** The maximum number of open pages, 100 by default. A further one ends the stream of the oldest. */
+  readonly pagesMax?: number
   readonly development?: Development
 }
 
 export interface Console {
-  /** Responds to a request for the console's path, or for a path below it. Check the user's permission first. */
-  readonly handle: (request: Request) => Promise<Response>
+  /**
+   * Responds to a request for the console's path, or for a path below it. Check the user's permission first. The page of a
+   * visitor has their name and a button that posts to `logout` below the console's path.
+   */
+  readonly handle: (request: Request, visitor?: Visitor) => Promise<Response>
   /** Sends an event that a webhook received to every page, which then updates itself. */
   readonly publish: (event: WebhookEvent) => void
+  /** Returns the number of open pages. */
+  readonly countPages: () => number
   /** Ends the streams of all pages. */
   readonly close: () => void
 }
@@ -80,28 +96,36 @@ const failAfterLongPause = ({ error, pause }: Retry): void => {
 
 /** Makes a console. Its handler takes a web `Request`, so it works in any server. */
 export const makeConsole = (options: ConsoleOptions): Console => {
-  const { baseUrl, development, hosts, path, title = "Inbox" } = options
+  const { baseUrl, development, hosts, pagesMax = 100, path, title = "Inbox" } = options
   const canWriteAsCustomer = (development?.writeAsCustomer ?? null) !== null
   const page = { baseUrl, path, title, isDevelopment: development !== undefined, canWriteAsCustomer }
-  const crm = new MessagingCrm({ ...options, onRetry: failAfterLongPause })
-  const feed = development?.monitor.feed ?? new Feed()
+  const clientWith = (caller: Pick<ConsoleOptions, "fetch"> = {}) =>
+    new MessagingCrm({ ...options, ...caller, onRetry: failAfterLongPause })
+  const crm = clientWith()
+  const feed = development?.monitor.feed ?? new Feed(pagesMax)
   const operations = operationsOf(development)
 
-  const handle = async (request: Request): Promise<Response> => {
+  const handle = async (request: Request, visitor?: Visitor): Promise<Response> => {
     const rejection = rejectionOf(request, hosts)
     if (rejection !== null) return reject(403, "forbidden", rejection)
     const [, section = "", ...names] = new URL(request.url).pathname.slice(path.length).split("/")
     const name = names.join("/")
     if (request.method === "POST" && section === "call") {
-      return call(crm, Object.hasOwn(operations, name) ? operations[name] : undefined, request)
+      const ofVisitor = visitor === undefined ? crm : clientWith({ fetch: visitor.fetch })
+      return call(ofVisitor, Object.hasOwn(operations, name) ? operations[name] : undefined, request)
     }
     if (request.method !== "GET") return reject(405, "method_not_allowed", "The method is not supported. Use GET.")
-    if (section === "") return pageOf(page)
+    if (section === "") return pageOf({ ...page, visitor })
     if (section === "page") return fileOf(name)
     if (section !== "stream") return reject(404, "not_found", "The console has no page at this path.")
     const stream = feed.connect("snapshot", development?.monitor.snapshot() ?? null)
     return respond(stream, 200, "text/event-stream", { "x-accel-buffering": "no" })
   }
 
-  return { handle, publish: (event) => feed.publish("event", event), close: () => feed.close() }
+  return {
+    handle,
+    publish: (event) => feed.publish("event", event),
+    countPages: () => feed.size,
+    close: () => feed.close()
+  }
 }

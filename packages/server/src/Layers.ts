@@ -70,23 +70,27 @@ const compressed = <E, R>(respond: Effect.Effect<HttpServerResponse.HttpServerRe
   )
 }
 
-/** The additions of `dev` to the HTTP server: routes, a middleware around each request, and the page to which `/` leads. */
-export interface Additions {
+/**
+ * The additions of `dev` and of a console to the HTTP server: routes, an effect that ends their streams before the server stops, a
+ * middleware around each request, and the page to which `/` leads.
+ */
+export interface Additions<E, R> {
   readonly home: string
-  readonly routes: Layer.Layer<never, never, HttpRouter.HttpRouter>
+  readonly routes: Layer.Layer<never, E, HttpRouter.HttpRouter | R>
+  readonly stop: Effect.Effect<void>
   readonly middleware: <E, R>(
     respond: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
   ) => Effect.Effect<HttpServerResponse.HttpServerResponse, E, R | HttpServerRequest.HttpServerRequest>
 }
 
 /** Layer for every route of the HTTP server. `/` leads to the docs page, unless `home` names another one. */
-export const api = (
+export const api = <E = never, R = never>(
   isReady: Effect.Effect<boolean>,
   { ingress }: Pick<Provider, "ingress">,
-  { home = "/docs", middleware, routes }: Partial<Additions> = {}
+  { home = "/docs", middleware, routes, stop = Effect.void }: Partial<Additions<E, R>> = {}
 ) =>
   // Built after the server, so that it is released first.
-  Layer.effectDiscard(EventFollowers.use(({ end }) => Effect.addFinalizer(() => end))).pipe(
+  Layer.effectDiscard(EventFollowers.use(({ end }) => Effect.addFinalizer(() => Effect.andThen(stop, end)))).pipe(
     Layer.provideMerge(HttpRouter.serve(
       Layer.mergeAll(
         Http.layer,

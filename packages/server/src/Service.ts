@@ -31,6 +31,8 @@ export interface ServeOptions extends WorkerOptions {
   readonly port?: number | undefined
   /** Whether this process also processes the work queue. Default: true. */
   readonly worker?: boolean
+  /** Whether members can log in to the console at `/console`. Default: false. */
+  readonly console?: boolean
 }
 
 /** The services of the CRM over the configured database, with their settings. */
@@ -59,12 +61,20 @@ const configuredHost = readOr(settings.host, "0.0.0.0")
 
 const reporting = Layer.provideMerge(Telemetry.layer, Logging.layer)
 
+/** The console, if it is requested. It is loaded only then. */
+const consoleIf = Effect.fnUntraced(function*(isRequested: boolean) {
+  if (!isRequested) return {}
+  const Console = yield* Effect.promise(() => import("./console/Console.ts"))
+  return yield* Console.make
+})
+
 /** Serves the API and the provider's callbacks, and processes the work queue. */
 export const serve = Effect.fnUntraced(function*(provider: Provider, options: ServeOptions = {}) {
   const { crm, database, environment } = yield* production(provider, options)
   const host = options.host ?? (yield* configuredHost)
   const listen = Listener.layer({ host, port: options.port ?? (yield* readWithDefault(settings.port)) })
-  const api = Layer.unwrap(Effect.map(Database.isReady, (isReady) => Layers.api(isReady, provider))).pipe(
+  const additions = yield* consoleIf(options.console ?? false)
+  const api = Layer.unwrap(Effect.map(Database.isReady, (isReady) => Layers.api(isReady, provider, additions))).pipe(
     Layer.provide(database)
   )
   const announce = Print.announce(options.json ?? false, (address) => ({ base_url: `${address}/v1` }))

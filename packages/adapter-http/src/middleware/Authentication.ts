@@ -1,11 +1,17 @@
 import { CurrentActor } from "@messaging-crm/core/Actor"
-import { ApiKeys, type Quota, type RateLimited, type Unauthorized, window_seconds } from "@messaging-crm/core/ApiKeys"
+import {
+  ApiKeys,
+  type Authentication as Authenticated,
+  type Quota,
+  type RateLimited,
+  type Unauthorized,
+  window_seconds
+} from "@messaging-crm/core/ApiKeys"
 import { DefaultCountry } from "@messaging-crm/core/Countries"
-import type { ApiKeyId } from "@messaging-crm/core/Ids"
 import { limits } from "@messaging-crm/core/Limits"
 import { authorize } from "@messaging-crm/core/Operations"
 import { CurrentTurn, Turns } from "@messaging-crm/core/Turns"
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect, Layer, type Redacted } from "effect"
 import * as ErrorMapping from "../api/ErrorMapping.ts"
 import * as Errors from "../api/Errors.ts"
 import * as Texts from "../api/ErrorTexts.ts"
@@ -22,6 +28,15 @@ export const RequestsAtOnce = Context.Reference<number>(
   {
     defaultValue: () => limits.requests_at_once
   }
+)
+
+/**
+ * The caller of a request that a program in this process sends without an API key, such as the console for a member whose session
+ * it has checked. Null for every request that arrives over HTTP, because no part of a request can set it.
+ */
+export const InProcessCaller = Context.Reference<Pick<Authenticated, "actor" | "default_country"> | null>(
+  "@messaging-crm/adapter-http/middleware/Authentication/InProcessCaller",
+  { defaultValue: () => null }
 )
 
 /** Adds how much of the window is left to the response, in the usual headers and in those of the IETF draft. */
@@ -50,23 +65,30 @@ export const layer = Layer.effect(
   Authentication,
   Effect.gen(function*() {
     const apiKeys = yield* ApiKeys
-    const turns = new Turns<ApiKeyId>({ places: Infinity, share: yield* RequestsAtOnce })
+    const turns = new Turns<string>({ places: Infinity, share: yield* RequestsAtOnce })
     const lookUp = UnknownKeys.make(limits.unknown_keys_at_once)
+
+    /** Authenticates a key, and adds the state of its limit to the response. */
+    const authenticateKey = Effect.fnUntraced(function*(credential: Redacted.Redacted) {
+      const lookedUp = Effect.flatMap(
+        apiKeys.digest(credential),
+        (digest) => lookUp({ digest, address: clientAddress }, apiKeys.authenticate(digest))
+      )
+      const authenticated = yield* Effect.catch(lookedUp, reject)
+      yield* addQuotaHeaders(authenticated.quota)
+      return authenticated
+    })
 
     return Authentication.of({
       bearer: Effect.fnUntraced(function*(httpEffect, { credential, endpoint }) {
         const { deprecation } = rulesFor(endpoint)
         if (deprecation !== undefined) yield* addResponseHeaders(Deprecation.headersOf(deprecation))
-        const lookedUp = Effect.flatMap(
-          apiKeys.digest(credential),
-          (digest) => lookUp({ digest, address: clientAddress }, apiKeys.authenticate(digest))
-        )
-        const { actor, default_country, key_id, quota } = yield* Effect.catch(lookedUp, reject)
+        const { actor, default_country } = (yield* InProcessCaller) ?? (yield* authenticateKey(credential))
         yield* identify(actor)
-        yield* addQuotaHeaders(quota)
+        const turn = actor.key_id ?? actor.member_id ?? actor.organization_id
         const authorized = authorize(Context.getUnsafe(endpoint.annotations, Runs)).pipe(
           ErrorMapping.translate,
-          Effect.andThen(turns.run(key_id, httpEffect))
+          Effect.andThen(turns.run(turn, httpEffect))
         )
         // Not as one context: merging it would copy the context of every request.
         return yield* authorized.pipe(

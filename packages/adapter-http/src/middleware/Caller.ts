@@ -2,8 +2,8 @@
 import type { Actor } from "@messaging-crm/core/Actor"
 import { Context, Effect } from "effect"
 
-/** The IDs of the key and of its organization; empty until the request is authenticated. */
-type CallerIds = Partial<Record<"key_id" | "organization_id", string>>
+/** The IDs of the organization, and of the key or of the member without one; empty until the request is authenticated. */
+type CallerIds = Partial<Record<"key_id" | "member_id" | "organization_id", string>>
 
 /** The caller of the current request: one object, which authentication fills. It is not read outside of a request. */
 export const Caller = Context.Reference<CallerIds>("@messaging-crm/adapter-http/middleware/Caller", {
@@ -11,9 +11,12 @@ export const Caller = Context.Reference<CallerIds>("@messaging-crm/adapter-http/
 })
 
 /** Names the caller in the log entries and on the span of the current request. */
-export const identify = ({ key_id, organization_id }: Pick<Actor, "key_id" | "organization_id">): Effect.Effect<void> =>
+export const identify = (
+  { key_id, member_id, organization_id }: Pick<Actor, "key_id" | "organization_id"> & Partial<Pick<Actor, "member_id">>
+): Effect.Effect<void> =>
   Effect.flatMap(Caller, (caller) => {
-    const ids = { organization_id, ...(key_id === undefined ? {} : { key_id }) }
+    const own = key_id === undefined ? typeof member_id === "string" ? { member_id } : {} : { key_id }
+    const ids = { organization_id, ...own }
     Object.assign(caller, ids)
     return Effect.annotateCurrentSpan(ids)
   })

@@ -128,14 +128,15 @@ const onListKey = (event) => {
  * Draws the list, its filter, and the buttons for a new message.
  *
  * @param {TemplateResult} newMessage
+ * @param {TemplateResult | string} account
  */
-export const conversationList = (newMessage) => {
+export const conversationList = (newMessage, account) => {
   const element = listElement()
   const first = Math.max(0, Math.floor((element?.scrollTop ?? 0) / row_height) - margin_rows)
   const count = Math.ceil((element?.clientHeight ?? 900) / row_height) + 2 * margin_rows
   const rows = state.conversations.slice(first, first + count)
   return html`<section class="list" aria-label="Conversations">
-    <header><h1>Inbox</h1>${newMessage}</header>
+    ${account}<header><h1>Inbox</h1>${newMessage}</header>
     ${filters()}${state.found === null ? "" : foundContacts(state.found)}
     <ul class="conversations" role="listbox" tabindex="0" ?hidden=${state.found !== null} aria-label="Conversations"
       aria-activedescendant=${state.conversation === null ? "" : `c-${state.conversation.id}`}

@@ -10,8 +10,8 @@ const migrate = Flag.Boolean("migrate").pipe(
 )
 
 /** Loads the service with the provider that is set, once all settings are valid. */
-const load = Effect.fnUntraced(function*(flags: SettingFlags = {}) {
-  yield* checkService(flags)
+const load = Effect.fnUntraced(function*(flags: SettingFlags = {}, hasConsole = false) {
+  yield* checkService(flags, hasConsole)
   const [BuiltInProviders, Service] = yield* Effect.promise(() =>
     Promise.all([import("../BuiltInProviders.ts"), import("../Service.ts")])
   )
@@ -25,11 +25,14 @@ export const serve = Command.make("serve", {
   worker: Flag.Boolean("worker").pipe(
     Flags.withDefault(true, "Process the work queue too; --no-worker serves the API only")
   ),
+  console: Flag.Boolean("console").pipe(
+    Flags.withDefault(false, "Serve the console at /console, behind a login at an OpenID Connect provider")
+  ),
   json: Print.json
 }, ({ host, port, ...options }) =>
   Effect.gen(function*() {
     yield* options.worker ? ThreadPriorities.lowerCompilerPriority : ThreadPriorities.lowerPriority
-    const { provider, Service } = yield* load({ host, port })
+    const { provider, Service } = yield* load({ host, port }, options.console)
     yield* Service.serve(provider, {
       ...options,
       host: Option.getOrUndefined(yield* read(settings.host, host)),
@@ -39,7 +42,8 @@ export const serve = Command.make("serve", {
     Command.withDescription("Serve the API and process the work queue"),
     Command.withExamples([
       { command: "messaging-crm serve --migrate" },
-      { command: "messaging-crm serve --no-worker --port 8080" }
+      { command: "messaging-crm serve --no-worker --port 8080" },
+      { command: "messaging-crm serve --console" }
     ])
   )
 

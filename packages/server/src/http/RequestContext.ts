@@ -38,7 +38,7 @@ const processServices = [
  * Effect 4.1 copies a context when more than `maxDepth` services are added to it, by default 8. A request adds nine before its
  * route is found.
  */
-const contextOfRequests = <R>(surrounding: Context.Context<R>): Context.Context<R> =>
+export const contextOfRequests = <R>(surrounding: Context.Context<R>): Context.Context<R> =>
   Context.makeUnsafe(Context.omit(...processServices)(surrounding).mapUnsafe, { maxDepth: 16 })
 
 /** Layer for the server as the API is served: its requests begin with `contextOfRequests`. */

@@ -21,6 +21,7 @@ const exportedAttributes: ReadonlySet<string> = new Set([
   "http.response.status_code",
   "http.route",
   "key_id",
+  "member_id",
   "organization_id",
   "ref",
   "request_id",

@@ -92,8 +92,19 @@ export const check = Effect.fnUntraced(function*(required: ReadonlyArray<Name> =
   if (problems.length > 0) return yield* wrong(problems.join("\n"))
 })
 
-/** Checks all settings, and that those are set without which the service does not start. */
-export const checkService = Effect.fnUntraced(function*(flags: Flags = {}) {
+/** The settings without which the service has no console. */
+const console_names: ReadonlyArray<Name> = [
+  "console_url",
+  "console_organization_id",
+  "console_session_key",
+  "oidc_issuer",
+  "oidc_client_id",
+  "oidc_client_secret"
+]
+
+/** Checks all settings, and that those are set without which the service, or its console, does not start. */
+export const checkService = Effect.fnUntraced(function*(flags: Flags = {}, hasConsole = false) {
   const accounts: ReadonlyArray<Name> = (yield* isCloud) ? ["cloud_accounts"] : []
-  yield* check(["database_url", "secret_key", "provider", ...accounts], flags)
+  const consoles = hasConsole ? console_names : []
+  yield* check(["database_url", "secret_key", "provider", ...accounts, ...consoles], flags)
 })

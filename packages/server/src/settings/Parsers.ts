@@ -17,6 +17,25 @@ export const oneOf = <const Values extends ReadonlyArray<string>>(...values: Val
 export const url = (...protocols: ReadonlyArray<string>) => (text: string): Option.Option<string> =>
   URL.canParse(text) && protocols.includes(new URL(text).protocol) ? Option.some(text) : Option.none()
 
+/** Parses a URL that browsers trust: https, or http on this machine. */
+const trustedUrl = (text: string): Option.Option<URL> =>
+  Option.map(url("http:", "https:")(text), (given) => new URL(given)).pipe(
+    Option.filter(({ hostname, password, protocol, username }) =>
+      username === "" && password === "" && (protocol === "https:" || /^(?:localhost|127\.0\.0\.1)$/.test(hostname))
+    )
+  )
+
+/** Parses an origin that browsers trust, with or without a slash at the end. */
+export const origin = (text: string): Option.Option<string> =>
+  Option.map(
+    Option.filter(trustedUrl(text), ({ origin }) => text === origin || text === `${origin}/`),
+    ({ origin }) => origin
+  )
+
+/** Parses the issuer of an OpenID Connect provider: a URL without query and fragment, which stays as it is spelled. */
+export const issuer = (text: string): Option.Option<string> =>
+  /[?#\s]/.test(text) ? Option.none() : Option.as(trustedUrl(text), text)
+
 const rootKey = (text: string): Option.Option<Redacted.Redacted<Uint8Array<ArrayBuffer>>> => {
   const bytes = Uint8Array.from(Buffer.from(text.trim(), "base64"))
   return bytes.byteLength === 32 ? Option.some(Redacted.make(bytes)) : Option.none()

@@ -1,10 +1,11 @@
 /** Every setting of the service, in one table. `docs/configuration.md` is generated from it. */
 import * as Hosts from "@messaging-crm/adapter-postgres/Hosts"
 import { AuditAgeMax } from "@messaging-crm/core/Audit"
+import { OrganizationId } from "@messaging-crm/core/Ids"
 import { limits } from "@messaging-crm/core/Limits"
 import { cloudSettings } from "@messaging-crm/provider-cloud/CloudSettings"
-import { Duration, Option, Redacted } from "effect"
-import { networkList, numberBetween, oneOf, pairs, rootKeys, url } from "./Parsers.ts"
+import { Duration, Option, Redacted, Schema } from "effect"
+import { issuer, networkList, numberBetween, oneOf, origin, pairs, rootKeys, url } from "./Parsers.ts"
 
 /** The groups of the reference, in order. */
 export const groups = [
@@ -13,6 +14,7 @@ export const groups = [
   "Provider",
   "Limits and retention",
   "Docs page",
+  "Console",
   "Logs and telemetry",
   "Commands"
 ] as const
@@ -222,6 +224,63 @@ export const settings = {
     default_text: "true in dev, false in serve",
     valid_values: "true or false",
     parse: (text) => Option.map(oneOf("true", "false")(text), (value) => value === "true")
+  }),
+  console_url: setting({
+    name: "CONSOLE_URL",
+    group: "Console",
+    description: "Origin of the console as browsers see it; the page is at its path /console",
+    default_text: "required by serve --console",
+    valid_values: "an origin such as https://crm.example.com, without a path; http for localhost and 127.0.0.1 only",
+    parse: origin
+  }),
+  console_organization_id: setting({
+    name: "CONSOLE_ORGANIZATION_ID",
+    group: "Console",
+    description: "Organization whose members can log in",
+    default_text: "required by serve --console",
+    valid_values: "the ID of an organization; `organizations list` shows it",
+    parse: Schema.decodeUnknownOption(OrganizationId)
+  }),
+  console_session_key: setting({
+    name: "CONSOLE_SESSION_KEY",
+    group: "Console",
+    description: "Key that encrypts the cookies of sessions; in a list, the first key encrypts, and every key decrypts",
+    default_text: "required by serve --console",
+    valid_values:
+      "32 bytes in base64, or a comma-separated list of such keys; create one with `openssl rand -base64 32`",
+    parse: rootKeys,
+    secret: true
+  }),
+  console_session_hours: withDefault(12, {
+    name: "CONSOLE_SESSION_HOURS",
+    group: "Console",
+    description: "Hours after which a member logs in again",
+    ...numberBetween(1, 720)
+  }),
+  oidc_issuer: setting({
+    name: "OIDC_ISSUER",
+    group: "Console",
+    description: "Issuer URL of the OpenID Connect provider, exactly as the provider spells it",
+    default_text: "required by serve --console",
+    valid_values: "a URL such as https://login.example.com; http for localhost and 127.0.0.1 only",
+    parse: issuer
+  }),
+  oidc_client_id: setting({
+    name: "OIDC_CLIENT_ID",
+    group: "Console",
+    description: "Client ID of the console at the OpenID Connect provider",
+    default_text: "required by serve --console",
+    valid_values: "a text without spaces",
+    parse: (text) => /^[\x21-\x7e]{1,500}$/.test(text) ? Option.some(text) : Option.none()
+  }),
+  oidc_client_secret: setting({
+    name: "OIDC_CLIENT_SECRET",
+    group: "Console",
+    description: "Client secret of the console at the OpenID Connect provider",
+    default_text: "required by serve --console",
+    valid_values: "a text without spaces",
+    parse: (text) => /^[\x21-\x7e]{1,500}$/.test(text) ? Option.some(Redacted.make(text)) : Option.none(),
+    secret: true
   }),
   log_level: withDefault("info", {
     name: "LOG_LEVEL",

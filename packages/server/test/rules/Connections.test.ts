@@ -17,6 +17,7 @@ const withoutPolicy: Readonly<Record<string, string>> = {
   "adapter-postgres/src/database/Client/Watchdog.ts": "DATABASE_URL",
   "provider-cloud/src/fake/CallbackSender.ts": "the callback URL of the fake network",
   "provider-mock/src/http/CallbackSender.ts": "the callback URL of the mock network",
+  "server/src/console/IdentityProvider.ts": "OIDC_ISSUER, and the addresses that its provider publishes there",
   "server/src/dev/DevConsole.ts": "this service",
   "server/src/dev/EmbeddedPostgres.ts": "a database on this machine",
   "server/src/dev/FreePort.ts": "no connection: a server",
@@ -32,6 +33,7 @@ const connection_pattern = new RegExp([
   "\\bclient\\.(?:dispatch|execute|get|post|request)\\(",
   "\\bcall(?:ForResponse)?\\(\\s*client\\b",
   "\\b(?:XMLHttpRequest|WebSocket|EventSource|sendBeacon)\\b",
+  "\"openid-client\"",
   "\"(?:undici|node:(?:http|https|http2|net|tls|dgram))\""
 ].join("|"))
 

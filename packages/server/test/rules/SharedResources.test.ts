@@ -36,6 +36,24 @@ const rows: Readonly<Record<string, Code>> = {
     numbers: [limit("unknown_keys_at_once")],
     turns: ["adapter-http/src/middleware/UnknownKeys.ts"]
   },
+  "Logins to the console": {
+    numbers: [
+      number("server/src/console/Login.ts", /\[at_once_max, network_at_once_max\] = \[(\d+), /),
+      number("server/src/console/Login.ts", /\[at_once_max, network_at_once_max\] = \[\d+, (\d+)\]/),
+      number("server/src/console/Login.ts", /per_minute_max = (\d+)/),
+      number("server/src/console/Login.ts", /turn_wait_max = Duration\.seconds\((\d+)\)/)
+    ],
+    turns: ["server/src/console/Login.ts"]
+  },
+  "Open pages of the console, and what they request": {
+    numbers: [
+      number("server/src/console/Inbox.ts", /\[pages_max, member_pages_max\] = \[(\d+), /),
+      number("server/src/console/Inbox.ts", /\[pages_max, member_pages_max\] = \[\d+, (\d+)\]/),
+      number("server/src/console/Console.ts", /member_calls_per_minute_max = (\d+)/),
+      limit("requests_at_once")
+    ],
+    turns: ["server/src/console/Inbox.ts"]
+  },
   "Downloads of files": {
     numbers: [limit("downloads_max"), limit("organization_downloads_max")],
     turns: ["adapter-http/src/handlers/Media.ts"]

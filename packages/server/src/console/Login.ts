@@ -1,0 +1,160 @@
+/** The login: it leads to the identity provider, and from there back to the console with a session. */
+import { clientAddress, networkOf } from "@messaging-crm/adapter-http"
+import { Turns } from "@messaging-crm/core/Turns"
+import { Duration, Effect, Option, Schema } from "effect"
+import type { HttpServerRequest, HttpServerResponse } from "effect/http"
+import * as IdentityProvider from "./IdentityProvider.ts"
+import { MinuteLimit } from "./MinuteLimit.ts"
+import * as Pages from "./Pages.ts"
+import * as SealedCookies from "./SealedCookies.ts"
+import type { Sessions } from "./Sessions.ts"
+import { path, type Settings } from "./Settings.ts"
+
+type Request = HttpServerRequest.HttpServerRequest
+type Response = HttpServerResponse.HttpServerResponse
+
+/** How many logins use the provider at once: in all, and of one network. */
+const [at_once_max, network_at_once_max] = [8, 2]
+
+/** How many requests of a login one network can send per minute. A login takes two. */
+const per_minute_max = 60
+
+/** How long a login waits for its turn. */
+const turn_wait_max = Duration.seconds(5)
+
+/** How long a person has for the provider's pages. */
+const attempt_time = Duration.minutes(10)
+
+/** The longest accepted address to return to. */
+const address_chars_max = 512
+
+const Attempt = Schema.Struct({
+  ...IdentityProvider.Attempt.fields,
+  /** Where the login returns to. */
+  to: Schema.String
+})
+
+const login = `${path}/login`
+/** The address that requests the person's credentials even if the provider knows the person. */
+const loginAgain = `${login}?again=true`
+
+const busy = (retry_after: number, status: number) =>
+  Pages.page({
+    status,
+    retry_after,
+    login,
+    title: "Too many logins",
+    text: "Too many logins are in progress. Try again in a minute."
+  })
+
+const rejected = Pages.page({
+  status: 400,
+  login,
+  title: "The login has expired",
+  text: "This login was not started in this browser, took too long, or was used before. Log in again."
+})
+
+const denied = Pages.page({
+  status: 403,
+  login: loginAgain,
+  title: "No access",
+  text:
+    "Your account is not that of a member, or its email address is not verified. Ask an administrator of the console."
+})
+
+const unavailable = Pages.page({
+  status: 503,
+  retry_after: 5,
+  login,
+  title: "The login is unavailable",
+  text: "The identity provider does not respond as expected. Try again later."
+})
+
+/** The page after logging out. */
+export const loggedOut = Pages.page({
+  status: 200,
+  login: loginAgain,
+  title: "Logged out",
+  text: "You have logged out in every browser."
+})
+
+/** Returns where a login returns to: only to a view of the console, whatever the address says. */
+export const returnTo = (address: string | null, origin: string): string => {
+  if (address === null || address.length > address_chars_max || !URL.canParse(address, origin)) return path
+  const url = new URL(address, origin)
+  return url.origin === origin && url.pathname === path ? `${path}${url.hash}` : path
+}
+
+const queryOf = ({ url }: Request): string => /\?[^#]*/.exec(url)?.[0] ?? ""
+
+/** Logs why a login failed, and returns the page for it. */
+const explain = (error: IdentityProvider.LoginRejected | IdentityProvider.ProviderUnavailable) =>
+  error._tag === "LoginRejected"
+    ? Effect.as(Effect.annotateLogs(Effect.logWarning("Login rejected"), { reason: error.reason }), denied)
+    : Effect.as(
+      Effect.annotateLogs(Effect.logWarning("The identity provider is unavailable"), { reason: error.reason }),
+      unavailable
+    )
+
+/** Makes the function that runs the part of a login that uses the provider, within the limits. */
+const makeLimit = () => {
+  const turns = new Turns<string>({ places: at_once_max, share: network_at_once_max })
+  const perMinute = new MinuteLimit(per_minute_max)
+  return <E, R>(effect: Effect.Effect<Response, E, R>) =>
+    Effect.gen(function*() {
+      const address = yield* clientAddress
+      const network = address === null ? "" : networkOf(address)
+      const seconds = perMinute.count(network, yield* Effect.clockWith(({ currentTimeMillis }) => currentTimeMillis))
+      if (seconds > 0) return busy(seconds, 429)
+      return Option.getOrElse(yield* turns.runWithin(network, turn_wait_max, effect), () => busy(5, 503))
+    })
+}
+
+export const make = Effect.fnUntraced(function*(settings: Settings, sessions: Sessions) {
+  const provider = yield* IdentityProvider.make(settings.provider)
+  const limited = makeLimit()
+  const cookie = SealedCookies.make({
+    keys: settings.keys,
+    origin: settings.origin,
+    purpose: "login",
+    schema: Schema.toCodecJson(Attempt),
+    time: attempt_time
+  })
+
+  /** Leads to the provider. */
+  const begin = (request: Request) => {
+    const query = new URLSearchParams(queryOf(request))
+    const to = returnTo(query.get("to"), settings.origin)
+    return limited(
+      provider.begin({ again: query.get("again") === "true" }).pipe(
+        Effect.flatMap(({ address, attempt }) => cookie.set({ ...attempt, to })(Pages.redirect(address))),
+        Effect.catch(explain)
+      )
+    )
+  }
+
+  const finish = Effect.fnUntraced(function*(attempt: IdentityProvider.Attempt, query: string, to: string) {
+    const email = yield* provider.complete(attempt, query)
+    const session = yield* sessions.begin(email)
+    if (Option.isNone(session)) return yield* new IdentityProvider.LoginRejected({ reason: "not_a_member" })
+    const { member_id, organization_id } = session.value
+    yield* Effect.annotateLogs(Effect.logInfo("Member logged in"), { member_id, organization_id })
+    return yield* sessions.set(session.value)(Pages.redirect(to))
+  })
+
+  /** Completes the login when the provider has redirected the browser. It ends with it, whatever its outcome is. */
+  const complete = (request: Request): Effect.Effect<Response, never, HttpServerRequest.HttpServerRequest> =>
+    Effect.gen(function*() {
+      const found = yield* cookie.read(request.cookies)
+      const query = queryOf(request)
+      const [state, ...others] = new URLSearchParams(query).getAll("state")
+      // Before the provider is asked: only the browser that began the login has its state.
+      if (Option.isNone(found) || state !== found.value.state || others.length > 0) return rejected
+      const { to, ...attempt } = found.value
+      return yield* limited(Effect.catch(finish(attempt, query, to), explain))
+    }).pipe(Effect.map(cookie.remove))
+
+  return { begin, complete }
+})
+
+export type Login = Effect.Success<ReturnType<typeof make>>

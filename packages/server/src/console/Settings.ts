@@ -1,0 +1,24 @@
+/** The settings of the console, which `serve --console` requires. */
+import { Effect } from "effect"
+import { readRequired, readWithDefault, settings } from "../settings/Config.ts"
+
+/** The path of the console. Everything below it belongs to the console. */
+export const path = "/console"
+
+export const read = Effect.gen(function*() {
+  const origin = yield* readRequired(settings.console_url)
+  return {
+    origin,
+    organization_id: yield* readRequired(settings.console_organization_id),
+    keys: yield* readRequired(settings.console_session_key),
+    session_hours: yield* readWithDefault(settings.console_session_hours),
+    provider: {
+      issuer: yield* readRequired(settings.oidc_issuer),
+      client_id: yield* readRequired(settings.oidc_client_id),
+      client_secret: yield* readRequired(settings.oidc_client_secret),
+      redirect_uri: `${origin}${path}/callback`
+    }
+  }
+})
+
+export type Settings = Effect.Success<typeof read>

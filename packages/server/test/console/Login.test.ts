@@ -1,0 +1,201 @@
+/** Logins at a real OpenID Connect provider, and the attacks on them. */
+import { assert, describe, it } from "@effect/vitest"
+import { afterAll } from "vitest"
+import { returnTo } from "../../src/console/Login.ts"
+import { unverified } from "../../testing/IdentityProvider.ts"
+import { Browser, type Received } from "./Browser.ts"
+import { login_cookie, session_cookie, startConsole } from "./ConsoleScene.ts"
+
+const scene = await startConsole()
+afterAll(scene.stop)
+
+const member = "ada@acme.example"
+
+const cookie = ({ cookies }: Received, name: string) => cookies.find((text) => text.startsWith(`${name}=`)) ?? ""
+
+const isLoggedIn = async (browser: Browser) => (await browser.get(scene.at("/console"))).status === 200
+
+const tokenRequests = () => scene.provider.calls.get("/token") ?? 0
+
+/** Asserts that a redirect of the provider begins no session, and that the provider is not asked about its code. */
+const assertRejected = async (browser: Browser, address: string, status = 400, asked = 0) => {
+  const before = tokenRequests()
+  const received = await browser.get(address)
+  assert.strictEqual(received.status, status, received.text)
+  assert.strictEqual(cookie(received, session_cookie), "")
+  assert.strictEqual(tokenRequests() - before, asked)
+  assert.isFalse(await isLoggedIn(browser))
+}
+
+const withQuery = (address: string, change: (query: URLSearchParams) => void): string => {
+  const url = new URL(address)
+  change(url.searchParams)
+  return url.href
+}
+
+describe("a login", () => {
+  it("leads to the provider with state, nonce, and a PKCE challenge, and back to a session", async () => {
+    const browser = new Browser()
+    const first = await browser.get(scene.at("/console"))
+    assert.deepStrictEqual([first.status, first.headers["location"]], [302, "/console/login"])
+    const { browser: ada, callback } = await scene.signedIn(member)
+    const done = await ada.get(callback)
+    assert.deepStrictEqual([done.status, done.headers["location"]], [302, "/console"])
+    assert.isTrue(await isLoggedIn(ada))
+    const { searchParams } = new URL(await scene.beginLogin(browser))
+    const { code_challenge = "", nonce = "", state = "", ...others } = Object.fromEntries(searchParams)
+    for (const secret of [code_challenge, nonce, state]) assert.match(secret, /^[\w-]{43}$/)
+    assert.deepStrictEqual(others, {
+      client_id: "console",
+      code_challenge_method: "S256",
+      redirect_uri: scene.at("/console/callback"),
+      response_type: "code",
+      scope: "openid email"
+    })
+  })
+
+  it("sets cookies that only this host gets, over TLS, and that no script can read", async () => {
+    const browser = new Browser()
+    const begun = await browser.get(scene.at("/console/login"))
+    const form = /^__Host-[\w-]+=eyJ[\w.-]+; Max-Age=(\d+); Path=\/; HttpOnly; Secure; SameSite=Lax$/
+    assert.strictEqual(form.exec(cookie(begun, login_cookie))?.[1], "600")
+    const { browser: ada, callback } = await scene.signedIn(member)
+    const done = await ada.get(callback)
+    assert.strictEqual(form.exec(cookie(done, session_cookie))?.[1], "43200")
+    assert.match(cookie(done, login_cookie), /=; Max-Age=0; Path=\/; HttpOnly; Secure; SameSite=Lax$/)
+  })
+
+  it("accepts the address that the member has in another case", async () => {
+    const { browser, callback } = await scene.signedIn("ADA@acme.EXAMPLE")
+    assert.strictEqual((await browser.get(callback)).status, 302)
+    assert.isTrue(await isLoggedIn(browser))
+  })
+
+  it("begins no session for an address that is not verified, or is not a member's", async () => {
+    await scene.add(unverified)
+    for (const email of [unverified, "eve@acme.example"]) {
+      const { browser, callback } = await scene.signedIn(email)
+      await assertRejected(browser, callback, 403, 1)
+    }
+  })
+
+  it("requests the credentials again after logging out", async () => {
+    const browser = new Browser()
+    const page = await browser.get(scene.at("/console/logged-out"))
+    const [, again = ""] = /href="([^"]+)"/.exec(page.text) ?? []
+    assert.strictEqual(new URL(await scene.beginLogin(browser, again)).searchParams.get("prompt"), "login")
+  })
+
+  it("ends with a page if the person declines it at the provider", async () => {
+    const browser = new Browser()
+    const state = new URL(await scene.beginLogin(browser)).searchParams.get("state") ?? ""
+    const query = new URLSearchParams({ error: "access_denied", state, iss: scene.provider.issuer })
+    await assertRejected(browser, scene.at(`/console/callback?${query}`), 403)
+  })
+})
+
+describe("an attacker", () => {
+  it("cannot log a victim in to the attacker's account", async () => {
+    const { callback } = await scene.signedIn(member)
+    const victim = new Browser()
+    await assertRejected(victim, callback)
+    await scene.beginLogin(victim)
+    await assertRejected(victim, callback)
+  })
+
+  it("cannot use a code, a state, or a whole redirect twice", async () => {
+    const { browser, callback } = await scene.signedIn(member)
+    const secrets = new Map(browser.cookiesOf(callback))
+    assert.strictEqual((await browser.get(callback)).status, 302)
+    browser.cookiesOf(callback).clear()
+    await assertRejected(browser, callback)
+    // With the encrypted secrets of the login, which only its own browser had.
+    for (const [name, value] of secrets) browser.cookiesOf(callback).set(name, value)
+    await assertRejected(browser, callback, 403, 1)
+  })
+
+  it("cannot complete a login with another state, without one, or with two", async () => {
+    for (
+      const change of [
+        (query: URLSearchParams) => query.set("state", "another"),
+        (query: URLSearchParams) => query.delete("state"),
+        (query: URLSearchParams) => query.append("state", query.get("state") ?? "")
+      ]
+    ) {
+      const { browser, callback } = await scene.signedIn(member)
+      await assertRejected(browser, withQuery(callback, change))
+    }
+  })
+
+  it("cannot pass off the response of another issuer, or one without an issuer", async () => {
+    for (
+      const change of [
+        (query: URLSearchParams) => query.set("iss", "https://evil.example"),
+        (query: URLSearchParams) => query.set("iss", `${scene.provider.issuer}/`),
+        (query: URLSearchParams) => query.delete("iss")
+      ]
+    ) {
+      const { browser, callback } = await scene.signedIn(member)
+      await assertRejected(browser, withQuery(callback, change), 403)
+    }
+  })
+
+  it("cannot use a code that belongs to another login", async () => {
+    const [one, other] = [await scene.signedIn(member), await scene.signedIn(member)]
+    const code = new URL(other.callback).searchParams.get("code") ?? ""
+    await assertRejected(one.browser, withQuery(one.callback, (query) => query.set("code", code)), 403, 1)
+  })
+
+  it("cannot complete a login after ten minutes", async () => {
+    const { browser, callback } = await scene.signedIn(member)
+    await scene.adjust("10 minutes")
+    await assertRejected(browser, callback)
+  })
+
+  it("cannot keep a victim in a session that was planted before the login", async () => {
+    const grace = await scene.add("grace@acme.example")
+    const attacker = await scene.loggedIn(grace.email)
+    const { browser, callback } = await scene.signedIn(member)
+    const planted = attacker.browser.cookiesOf(callback).get(session_cookie) ?? ""
+    browser.cookiesOf(callback).set(session_cookie, planted)
+    const done = await browser.get(callback)
+    assert.notInclude(cookie(done, session_cookie), planted)
+    assert.include((await browser.get(scene.at("/console"))).text, "data-visitor=\"Ada\"")
+  })
+
+  it("cannot lead a login to another page", async () => {
+    const foreign = [
+      "https://evil.example",
+      "//evil.example",
+      "/\\evil.example",
+      "\\\\evil.example",
+      "/console/../v1/openapi.json",
+      "/console@evil.example",
+      "/console.evil.example",
+      "https://evil.example/console",
+      "javascript:alert(1)",
+      "/console/login",
+      "/console\r\nset-cookie: a=b",
+      `/console#${"a".repeat(600)}`
+    ]
+    for (const address of foreign) assert.strictEqual(returnTo(address, scene.origin), "/console", address)
+    assert.strictEqual(returnTo("/console#/inbox/1", scene.origin), "/console#/inbox/1")
+    for (const address of ["https://evil.example/", "/console#/inbox/1"]) {
+      const path = `/console/login?to=${encodeURIComponent(address)}`
+      const { browser, callback } = await scene.signedIn(member, path)
+      const { headers } = await browser.get(callback)
+      assert.strictEqual(headers["location"], address.startsWith("/") ? address : "/console")
+    }
+  })
+})
+
+it("the provider can return the email address from its endpoint for claims only", async () => {
+  const other = await startConsole({ claims: "userinfo" })
+  try {
+    const { page } = await other.loggedIn(member)
+    assert.strictEqual(page.status, 200)
+    assert.strictEqual(other.provider.calls.get("/me"), 1)
+  } finally {
+    await other.stop()
+  }
+})
