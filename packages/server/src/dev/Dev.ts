@@ -114,10 +114,10 @@ const noConsole: Console = {
   storage: identity
 }
 
-/** The console, if only this machine can reach the server. It is loaded here, because the image is built without it. */
+/** The console, if only this machine can reach the server. */
 const consoleOn = Effect.fnUntraced(function*(host: string) {
-  const module = yield* Effect.option(Effect.tryPromise(() => import("./DevConsole.ts")))
-  return Option.isSome(module) && module.value.isLoopback(host) ? yield* module.value.make : noConsole
+  const { isLoopback, make } = yield* Effect.promise(() => import("./DevConsole.ts"))
+  return isLoopback(host) ? yield* make : noConsole
 })
 
 /** Lets webhooks reach this machine, unless `WEBHOOK_ALLOWED_NETWORKS` is set. */

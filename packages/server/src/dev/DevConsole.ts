@@ -1,7 +1,7 @@
 /**
  * The console of `dev`: the page at `/console`, which shows what happens in this process.
  *
- * `serve` has none of it. The page gets no key: `@messaging-crm/console` calls the REST API for it, with a key that is
+ * The console of `serve --console` is in `../console`. The page gets no key: `@messaging-crm/console` calls the REST API for it, with a key that is
  * revoked when the process ends.
  */
 import { type ConsoleOptions, makeConsole, Monitor } from "@messaging-crm/console"

@@ -96,3 +96,15 @@ export class Browser {
     return next
   }
 }
+
+/** Signs in at the provider's page. Returns the address to which the provider redirects. */
+export const signIn = async (browser: Browser, address: string, email: string): Promise<string> => {
+  const { host, origin } = new URL(address)
+  const { headers } = await browser.get(address)
+  const page = new URL(headers["location"] ?? "", origin)
+  const sent = await browser.send("POST", page.href, {
+    headers: { "content-type": "application/x-www-form-urlencoded" },
+    body: new URLSearchParams({ email }).toString()
+  })
+  return browser.followWithin(host, new URL(sent.headers["location"] ?? "", origin).href)
+}

@@ -10,7 +10,7 @@ import { freePort } from "../../src/dev/FreePort.ts"
 import * as Listener from "../../src/http/Listener.ts"
 import * as Layers from "../../src/Layers.ts"
 import * as IdentityProvider from "../../testing/IdentityProvider.ts"
-import { Browser, type Received } from "./Browser.ts"
+import { Browser, type Received, signIn } from "./Browser.ts"
 
 export const sessionKey = (fill: number) => Buffer.alloc(32, fill).toString("base64")
 
@@ -20,18 +20,6 @@ export const login_cookie = "__Host-messaging-crm-login"
 interface Options {
   readonly settings?: Readonly<Record<string, string>>
   readonly claims?: "id_token" | "userinfo"
-}
-
-/** Signs in at the provider's page. Returns the address to which the provider redirects. */
-const signIn = async (browser: Browser, address: string, email: string): Promise<string> => {
-  const { host, origin } = new URL(address)
-  const { headers } = await browser.get(address)
-  const page = new URL(headers["location"] ?? "", origin)
-  const sent = await browser.send("POST", page.href, {
-    headers: { "content-type": "application/x-www-form-urlencoded" },
-    body: new URLSearchParams({ email }).toString()
-  })
-  return browser.followWithin(host, new URL(sent.headers["location"] ?? "", origin).href)
 }
 
 /** Starts everything. Times in the console are those of a `TestClock`, which `adjust` moves. */
