@@ -49,7 +49,7 @@ const configurationOf = async ({ claims = "id_token", redirect_uri }: Options): 
 }
 
 const form = (uid: string) =>
-  `<!doctype html><html lang="en"><title>Sign in</title><form method="post" action="/interaction/${uid}">
+  `<!doctype html><html lang="en"><title>Sign in</title><link rel="icon" href="data:,"><form method="post" action="/interaction/${uid}">
 <label>Email <input name="email"></label><button>Sign in</button></form></html>`
 
 const textOf = async (request: IncomingMessage): Promise<string> => {

@@ -55,9 +55,9 @@ const makeMemberPart = ({ inbox, sessions, settings: { origin }, stopped }: Part
     return HttpServerResponse.fromWeb(yield* inbox.handle(open, webRequest(request, origin, body)))
   })
 
-  const logOut = ({ session }: Sessions.OpenSession) =>
+  const logOut = ({ cookies }: ServerRequest, { session }: Sessions.OpenSession) =>
     sessions.end(session).pipe(
-      Effect.as(sessions.remove(Pages.empty())),
+      Effect.as(sessions.remove(cookies, Pages.empty())),
       Effect.catchTag("ConcurrentChanges", () => Effect.succeed(Pages.reject(tryAgain)))
     )
 
@@ -66,7 +66,7 @@ const makeMemberPart = ({ inbox, sessions, settings: { origin }, stopped }: Part
     const now = yield* Effect.clockWith(({ currentTimeMillis }) => currentTimeMillis)
     const retry_after = perMinute.count(open.member.id, now)
     if (retry_after > 0) return Pages.reject({ ...tooMany, retry_after })
-    return yield* sectionOf(request) === "logout" ? logOut(open) : call(request, open)
+    return yield* sectionOf(request) === "logout" ? logOut(request, open) : call(request, open)
   })
 
   /** Completes when a session has ended, or when the process stops. */
@@ -102,7 +102,11 @@ const makeRespond = (parts: Parts, login: Login.Login): Respond => {
     const respond = isGet && Object.hasOwn(open, section) ? open[section] : undefined
     if (respond !== undefined) return respond(request)
     const whenLoggedOut = isGet && section === "" ? Pages.redirect(`${path}/login`) : Pages.reject(loggedOut)
-    return Effect.catchTag(asMember(request), "LoggedOut", () => Effect.succeed(whenLoggedOut))
+    return Effect.catchTag(
+      asMember(request),
+      "LoggedOut",
+      () => Effect.succeed(parts.sessions.remove(request.cookies, whenLoggedOut))
+    )
   }
 }
 

@@ -65,7 +65,12 @@ export const make = Effect.fnUntraced(function*({ keys, organization_id, origin,
     begin: (email: string) => sessions.begin(organization_id, email),
     /** Adds the cookie of a new session to a response. */
     set: (session: MemberSession) => cookie.set({ ...session, token: makeToken() }),
-    remove: (response: HttpServerResponse.HttpServerResponse) => cookie.remove(response),
+    /**
+     * Removes the cookie from the browser, if the request has it. Otherwise, a request from another site, which has no
+     * cookie, would log its victim out.
+     */
+    remove: (cookies: Cookies, response: HttpServerResponse.HttpServerResponse) =>
+      cookie.isSent(cookies) ? cookie.remove(response) : response,
     /** Ends all sessions of the member. */
     end: ({ member_id, organization_id }: Session) =>
       sessions.end(member_id).pipe(

@@ -35,7 +35,7 @@ export const startConsole = async ({ claims = "id_token", settings = {} }: Optio
     )
   )
   const crm = startCrm()
-  const { owner, organization } = await crm.organization()
+  const { channel, owner, organization } = await crm.organization()
   const asOwner = Effect.provideService(CurrentActor, { organization_id: organization.id, member_id: owner.id })
   const variables = {
     CONSOLE_URL: origin,
@@ -124,6 +124,7 @@ export const startConsole = async ({ claims = "id_token", settings = {} }: Optio
     at,
     audit,
     beginLogin,
+    channel,
     crm,
     loggedIn,
     origin,

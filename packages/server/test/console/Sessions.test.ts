@@ -70,8 +70,12 @@ describe("a session", () => {
     const member = await scene.add("leaver@acme.example")
     const { browser, call, page } = await scene.loggedIn(member.email)
     assert.strictEqual(page.status, 200)
+    const copy = withSession(sessionOf(browser))
     await scene.remove(member.id)
-    assertOutcome(await call("setup"), 401, "unauthorized")
+    const ended = await call("setup")
+    assertOutcome(ended, 401, "unauthorized")
+    assert.match(ended.cookies.join(), /^__Host-messaging-crm-session=; Max-Age=0; /)
+    assertOutcome(await read(copy), 401, "unauthorized")
     assert.strictEqual((await browser.get(scene.at("/console"))).headers["location"], "/console/login")
     assertOutcome(await browser.get(scene.at("/console/stream")), 401, "unauthorized")
   })
@@ -187,7 +191,10 @@ describe("a request from another page", () => {
 describe("a stranger", () => {
   it("gets nothing but the login", async () => {
     for (const path of ["/console/stream", "/console/page/main.mjs", "/console/none"]) {
-      assertOutcome(await new Browser().get(scene.at(path)), 401, "unauthorized")
+      const received = await new Browser().get(scene.at(path))
+      assertOutcome(received, 401, "unauthorized")
+      // A cookie that the request did not have stays in the browser.
+      assert.deepStrictEqual(received.cookies, [])
     }
     assertOutcome(await read(new Browser()), 401, "unauthorized")
   })
