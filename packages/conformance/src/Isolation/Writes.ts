@@ -11,7 +11,6 @@ import { Country } from "@messaging-crm/core/Countries"
 import { EventId } from "@messaging-crm/core/Ids"
 import { MediaStore } from "@messaging-crm/core/Media"
 import { AddMember, Members } from "@messaging-crm/core/Members"
-import { MemberSessions } from "@messaging-crm/core/MemberSessions"
 import type { AuditedOperation } from "@messaging-crm/core/Operations"
 import { CreateOrganization, Organizations, UpdateOrganization } from "@messaging-crm/core/Organizations"
 import { PersonalDataStore } from "@messaging-crm/core/PersonalData"
@@ -69,7 +68,7 @@ export const audited: Readonly<Record<AuditedOperation, Write<SharedScene>>> = {
   "conversations.reopen": (scene) => Effect.andThen(operations.close(scene), operations.reopen(scene)),
   "members.add": () =>
     Members.use(({ add }) => add(AddMember.make({ name: "Ada", email: "ada2@acme.example", role: "member" }))),
-  "members.log_out": ({ ada }) => MemberSessions.use(({ end }) => end(ada.id)),
+  "members.log_out": operations["log a member out"],
   "members.remove": operations["remove a member"],
   "members.set_role": operations["change a role"],
   "organizations.create": () => Organizations.use(({ create }) => create(organization)),

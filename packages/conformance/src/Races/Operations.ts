@@ -10,6 +10,7 @@ import { Dispatch } from "@messaging-crm/core/Dispatch"
 import { type EncodedResponse, Idempotency, IdempotencyKey, type Respond } from "@messaging-crm/core/Idempotency"
 import { WebhookDeliveryId } from "@messaging-crm/core/Ids"
 import { Members } from "@messaging-crm/core/Members"
+import { MemberSessions } from "@messaging-crm/core/MemberSessions"
 import { PersonalData } from "@messaging-crm/core/PersonalData"
 import { Phone } from "@messaging-crm/core/Phones"
 import { type Send, Sends, StartConversation } from "@messaging-crm/core/Sends"
@@ -217,6 +218,7 @@ export const operations = {
       ({ api_key }) => api_key.name
     ),
   "change a role": ({ ada }) => Effect.map(Members.use(({ setRole }) => setRole(ada.id, "member")), ({ role }) => role),
+  "log a member out": ({ ada }) => MemberSessions.use(({ end }) => end(ada.id)),
   "remove a member": ({ ada }) => Members.use(({ remove }) => remove(ada.id)),
   "receive": ({ reports }) => reports.receiveText("m.2", phone, "hello"),
   "receive from a new number": ({ reports }) => reports.receiveText("m.3", respelled.newPhone, "hello"),

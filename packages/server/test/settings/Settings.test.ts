@@ -34,6 +34,29 @@ const texts: ReadonlyArray<
     "mailto:a@acme.example b@acme.example",
     "https://acme.example\nContact: x"
   ]],
+  ["console_url", [
+    "https://crm.example.com",
+    "https://crm.example.com:8443/",
+    "http://localhost:3000",
+    "http://127.0.0.1:3000"
+  ], [
+    "",
+    "http://crm.example.com",
+    "https://crm.example.com/console",
+    "https://ada@crm.example.com",
+    "crm.example.com",
+    "http://localhost.example.com"
+  ]],
+  ["console_organization_id", ["01990000-0000-7000-8000-000000000000"], ["", "acme"]],
+  ["console_session_key", [keyOf(32), `${keyOf(32)},${keyOf(32)}`], ["", keyOf(16), "a password"]],
+  ["oidc_issuer", ["https://login.example.com", "https://login.example.com/tenant/", "http://127.0.0.1:9000"], [
+    "",
+    "http://login.example.com",
+    "https://login.example.com?a=b",
+    "https://login.example.com/#a"
+  ]],
+  ["oidc_client_id", ["crm-console"], ["", "a b", "a".repeat(501)]],
+  ["oidc_client_secret", ["a-secret"], ["", "a secret", "a\nb"]],
   ["docs_try_requests", ["true", "false"], ["", "1", "TRUE"]]
 ]
 
