@@ -16,8 +16,13 @@ export const context = {
 /** The headers of a write. The token proves to the server that its own page sends it. */
 const headers = { "content-type": "application/json", "x-csrf-token": options["token"] ?? "" }
 
-/** Opens the login page, which returns to the shown address. */
-const logIn = () => location.assign(`${path}/login?to=${encodeURIComponent(path + location.hash)}`)
+let isLeaving = false
+
+/** Opens the login page, which returns to the shown address. Once, because each visit begins another login. */
+const logIn = () => {
+  if (!isLeaving) location.assign(`${path}/login?to=${encodeURIComponent(path + location.hash)}`)
+  isLeaving = true
+}
 
 /** Ends all sessions of the person who has logged in. */
 export const logOut = async () => {

@@ -234,3 +234,49 @@ describe("the stream", () => {
     assert.isBelow(received, 3000)
   })
 })
+
+describe("a visitor", () => {
+  const visitor = (name: string) => {
+    const calls: Array<string> = []
+    return {
+      name,
+      token: `token of ${name}`,
+      calls,
+      fetch: async (url: string) => {
+        calls.push(url)
+        return Response.json({ data: [], next_cursor: null })
+      }
+    }
+  }
+
+  it("calls the service by their own function, and not by that of the console", async () => {
+    const { calls, console } = consoleOf("absent")
+    const ada = visitor("Ada")
+    await console.handle(callRequest("templates", "{}"), ada)
+    assert.deepStrictEqual([calls.length, ada.calls], [0, [`${origin}/v1/templates`]])
+    await console.handle(callRequest("templates", "{}"))
+    assert.deepStrictEqual([calls.length, ada.calls.length], [1, 1])
+  })
+
+  it("gets a page with their name and token, which cannot contain markup", async () => {
+    const { console, get } = consoleOf("absent")
+    const page = await console.handle(new Request(`${origin}/console`), visitor("<b> \"&"))
+    const text = await page.text()
+    assert.include(text, "data-token=\"token of &#60;b&#62; &#34;&#38;\" data-visitor=\"&#60;b&#62; &#34;&#38;\"")
+    assert.notInclude(await (await get("/console")).text(), "data-token")
+  })
+})
+
+it("counts the open pages, and closes the oldest above the given number", async () => {
+  const console = makeConsole({ ...options, pagesMax: 2 })
+  const open = async () => (await console.handle(new Request(`${origin}/console/stream`))).body?.getReader()
+  const first = await open()
+  await open()
+  assert.strictEqual(console.countPages(), 2)
+  await open()
+  assert.strictEqual(console.countPages(), 2)
+  await first?.read()
+  assert.isTrue((await first?.read())?.done)
+  console.close()
+  assert.strictEqual(console.countPages(), 0)
+})
