@@ -8,7 +8,7 @@ const failing: Readonly<Record<"production" | "development", ReadonlyArray<strin
   development: ["critical"]
 }
 
-const licenses = new Set(["0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT"])
+const licenses = new Set(["0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT", "Unlicense"])
 
 interface Advisory {
   readonly source: number

@@ -6,9 +6,10 @@ import * as Memory from "@messaging-crm/adapter-memory"
 import * as Postgres from "@messaging-crm/adapter-postgres"
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import * as Crm from "@messaging-crm/core/Crm"
+import { Destinations } from "@messaging-crm/core/Destinations"
 import { EventFollowers } from "@messaging-crm/core/EventFollowers"
 import { Ids } from "@messaging-crm/core/Ids"
-import { Effect, Layer, Option, type Redacted } from "effect"
+import { Effect, Layer, Option, Redacted } from "effect"
 import { HttpEffect, HttpMiddleware, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import * as Health from "./http/Health.ts"
 import * as Listener from "./http/Listener.ts"
@@ -31,8 +32,19 @@ export const postgres = Postgres.layer
 /** Layer for the storage in memory. */
 export const memory: Layer.Layer<Crm.StoragePorts> = Memory.layer
 
-/** Layer for the settings of the core, and for Node's faster digests. */
-export const tuning = Layer.mergeAll(CoreSettings.layer, NodeCiphers.layer, NodeDigests.layer)
+/** Layer for the destinations of events that settings enable. They are loaded only then. */
+const destinations = Layer.effect(
+  Destinations,
+  Effect.gen(function*() {
+    const servers = yield* read(settings.nats_servers)
+    if (Option.isNone(servers)) return []
+    const Nats = yield* Effect.promise(() => import("@messaging-crm/destination-nats"))
+    return [yield* Nats.make({ servers: Redacted.value(servers.value) })]
+  })
+)
+
+/** Layer for the settings of the core, for other destinations of events, and for Node's faster digests. */
+export const tuning = Layer.mergeAll(CoreSettings.layer, destinations, NodeCiphers.layer, NodeDigests.layer)
 
 /** Layer for every service of the CRM, over a storage and a provider. */
 export const crm = <E>(storage: Layer.Layer<Crm.StoragePorts, E>, { outbound }: Pick<Provider, "outbound">) =>

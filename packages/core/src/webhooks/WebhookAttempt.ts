@@ -12,6 +12,7 @@ import { toStorable } from "../kernel/Text.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
 import { Turns } from "../kernel/Turns.ts"
 import { Rows } from "../work/Rows.ts"
+import * as Destinations from "./Destinations.ts"
 import { type WebhookRow, WebhookRows } from "./Webhook.ts"
 import { secretContext, validAt } from "./WebhookSecrets.ts"
 import { headersOf } from "./WebhookSignature.ts"
@@ -111,8 +112,8 @@ export const parseRetryAfter = (header: string | null, now: Timestamp): Duration
  */
 const makePost = Effect.gen(function*() {
   const openOnce = yield* makeOpenOnce
-  const transport = yield* WebhookTransport
   const rows = yield* Rows
+  const send = Destinations.makePost(yield* Destinations.Destinations, yield* WebhookTransport)
   const hosts = yield* RcMap.make({
     lookup: (_host: string) =>
       Effect.sync(() => new Turns<WebhookId>({ places: host_attempts_max, share: "half", isFirstGranted: true }))
@@ -124,7 +125,7 @@ const makePost = Effect.gen(function*() {
     const secret = yield* Effect.fromOption(opened, () => new SecretUnreadable())
     const at = yield* DateTime.now
     const headers = yield* headersOf(validAt(secret, at), { id: event_id, timestamp: at, body })
-    const [duration, outcome] = yield* transport.post({ url, headers, body }).pipe(
+    const [duration, outcome] = yield* send({ url, headers, body }).pipe(
       Effect.timeoutOrElse({
         duration: attempt_time_max,
         orElse: () => Effect.fail(new WebhookRequestFailed({ failure_code: "timeout" }))

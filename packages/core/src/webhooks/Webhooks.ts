@@ -12,7 +12,7 @@
  */
 import { Context, Effect, Layer, Option, Redacted, Result, Struct } from "effect"
 import { OrganizationStore } from "../accounts/Organizations.ts"
-import { CurrentActor } from "../kernel/Actor.ts"
+import { type Actor, CurrentActor } from "../kernel/Actor.ts"
 import { Ids, type OrganizationId, WebhookId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { type InsufficientScope, operation, requireScopes } from "../kernel/Operations.ts"
@@ -21,6 +21,7 @@ import { Secrets } from "../kernel/Secrets.ts"
 import { Decide, type Write } from "../work/Decide.ts"
 import type { Respond } from "../work/RecordedResponses.ts"
 import { Rows } from "../work/Rows.ts"
+import { acceptedBy, destinationFor, Destinations } from "./Destinations.ts"
 import {
   type CreatedWebhook,
   type CreateWebhook,
@@ -50,12 +51,17 @@ export * from "./WebhookHealth.ts"
 /** The scopes that a key needs for a webhook with resources, because the endpoint receives what these scopes can read. */
 const resource_scopes = ["contacts:read", "conversations:read"] as const
 
-/** Returns the URL as it is stored, or why a webhook may not have it. */
-const acceptUrl = (
-  given: string,
-  allowed: typeof AllowedAddresses["Service"]
-): Result.Result<string, WebhookUrlRejected> =>
-  Result.mapError(parseUrl(given, allowed), (reason) => new WebhookUrlRejected({ reason }))
+/** Makes the function that returns the URL as it is stored, or why the actor's webhook may not have it. */
+const makeAcceptUrl = Effect.gen(function*() {
+  const allowed = yield* AllowedAddresses
+  const destinations = yield* Destinations
+
+  return (given: string, actor: Actor): Result.Result<string, WebhookUrlRejected> => {
+    const destination = destinationFor(destinations, given, actor)
+    const accepted = destination === undefined ? parseUrl(given, allowed) : acceptedBy(destination, given)
+    return Result.mapError(accepted, (reason) => new WebhookUrlRejected({ reason }))
+  }
+})
 
 // ---------------------------------------------------------------- port
 
@@ -86,7 +92,7 @@ export class WebhookStore extends Context.Service<
 // ---------------------------------------------------------- operations
 
 const makeCreate = Effect.gen(function*() {
-  const allowed = yield* AllowedAddresses
+  const acceptUrl = yield* makeAcceptUrl
   const { runAudited } = yield* Decide
   const ids = yield* Ids
   const organizations = yield* OrganizationStore
@@ -97,9 +103,10 @@ const makeCreate = Effect.gen(function*() {
     { event_types, include_resource = false, url: given }: CreateWebhook,
     respond?: Respond<CreatedWebhook, Out>
   ) {
-    const { organization_id } = yield* CurrentActor
+    const actor = yield* CurrentActor
+    const { organization_id } = actor
     if (include_resource) yield* requireScopes("webhooks.create", resource_scopes)
-    const url = yield* Effect.fromResult(acceptUrl(given, allowed))
+    const url = yield* Effect.fromResult(acceptUrl(given, actor))
     const id = WebhookId.make(ids.next())
     const signing_secret = Redacted.value(yield* newSecret)
     const sealed_secret = yield* secrets.seal(secretContext(organization_id, id), signing_secret)
@@ -119,7 +126,7 @@ const makeCreate = Effect.gen(function*() {
 })
 
 const makeUpdate = Effect.gen(function*() {
-  const allowed = yield* AllowedAddresses
+  const acceptUrl = yield* makeAcceptUrl
   const { runAudited } = yield* Decide
   const rows = yield* Rows
 
@@ -128,8 +135,9 @@ const makeUpdate = Effect.gen(function*() {
     { url, ...rest }: UpdateWebhook,
     respond?: Respond<Webhook, Out>
   ) {
-    const { organization_id } = yield* CurrentActor
-    const set = url === undefined ? rest : { ...rest, url: yield* Effect.fromResult(acceptUrl(url, allowed)) }
+    const actor = yield* CurrentActor
+    const { organization_id } = actor
+    const set = url === undefined ? rest : { ...rest, url: yield* Effect.fromResult(acceptUrl(url, actor)) }
     const mayRead = yield* Effect.result(requireScopes("webhooks.update", resource_scopes))
     return yield* runAudited("webhooks.update", {
       load: rows.find(WebhookRows, organization_id, id),

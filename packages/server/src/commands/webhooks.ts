@@ -1,7 +1,7 @@
 import { encoder } from "@messaging-crm/core/Codecs"
 import { EventType } from "@messaging-crm/core/Events"
 import { WebhookId } from "@messaging-crm/core/Ids"
-import { Webhook, Webhooks, WebhookStatus } from "@messaging-crm/core/Webhooks"
+import { CreatedWebhook, CreateWebhook, Webhook, Webhooks, WebhookStatus } from "@messaging-crm/core/Webhooks"
 import { Effect, Option, Redacted } from "effect"
 import { Command, Flag } from "effect/cli"
 import * as Admin from "../cli/Admin.ts"
@@ -90,6 +90,53 @@ const list = Command.make(
   ])
 )
 
+const toCreatedJson = encoder(CreatedWebhook)
+
+const create = Command.make(
+  "create",
+  {
+    organization: Admin.organization,
+    url: Flag.String("url").pipe(
+      Flag.withDescription("URL that receives events: https://…, or nats://SUBJECT if NATS_SERVERS is set")
+    ),
+    event_types: Flag.Literals("event-type", EventType.literals).pipe(
+      Flag.atLeast(1),
+      Flag.withDescription("Event type; repeatable")
+    ),
+    include_resource: Flag.Boolean("include-resource").pipe(
+      Flags.withDefault(false, "Add the message, conversation, or contact to each event")
+    ),
+    json: Print.json
+  },
+  Effect.fnUntraced(function*({ json, organization, ...flags }) {
+    const input = yield* Admin.typed(CreateWebhook, flags)
+    const created = yield* Admin.asOperator(organization, Webhooks.use((webhooks) => webhooks.create(input))).pipe(
+      Effect.catchTags({
+        WebhookUrlRejected: ({ reason }) => Admin.reject(reason)(),
+        TooManyWebhooks: ({ limit }) => Admin.reject(`The organization has ${limit} active webhooks. Disable one.`)(),
+        InsufficientScope: Effect.die
+      })
+    )
+    yield* Print.result(
+      json,
+      toCreatedJson(created),
+      `${created.signing_secret}\nThe signing secret is not shown again. The ID of the webhook is ${created.id}.`
+    )
+  })
+).pipe(
+  Command.withDescription("Create a webhook and print its signing secret once"),
+  Command.withExamples([
+    {
+      command:
+        "messaging-crm webhooks create --organization $ORGANIZATION_ID --url https://shop.example/crm --event-type message.received"
+    },
+    {
+      command:
+        "messaging-crm webhooks create --organization $ORGANIZATION_ID --url nats://crm.acme --event-type message.received --event-type send.failed --json"
+    }
+  ])
+)
+
 const disable = Command.make(
   "disable",
   {
@@ -115,6 +162,6 @@ const disable = Command.make(
 )
 
 export const webhooks = Command.make("webhooks").pipe(
-  Command.withDescription("List and disable webhooks, and receive their events on this machine"),
-  Command.withSubcommands([list, disable, listen])
+  Command.withDescription("Create, list, and disable webhooks, and receive their events on this machine"),
+  Command.withSubcommands([create, list, disable, listen])
 )

@@ -36,6 +36,16 @@ export const origin = (text: string): Option.Option<string> =>
 export const issuer = (text: string): Option.Option<string> =>
   /[?#\s]/.test(text) ? Option.none() : Option.as(trustedUrl(text), text)
 
+const natsServer = (text: string): Option.Option<string> =>
+  Option.filter(url("nats:", "tls:")(text), (server) => /^\w+:\/\/[^/?#\s]+$/.test(server))
+
+/** Parses a comma-separated list of addresses of NATS. */
+export const natsServers = (text: string) =>
+  Option.map(
+    Option.all(text.split(",").map((server) => natsServer(server.trim()))),
+    (servers) => Redacted.make(servers)
+  )
+
 const rootKey = (text: string): Option.Option<Redacted.Redacted<Uint8Array<ArrayBuffer>>> => {
   const bytes = Uint8Array.from(Buffer.from(text.trim(), "base64"))
   return bytes.byteLength === 32 ? Option.some(Redacted.make(bytes)) : Option.none()

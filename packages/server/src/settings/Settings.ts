@@ -5,7 +5,7 @@ import { OrganizationId } from "@messaging-crm/core/Ids"
 import { limits } from "@messaging-crm/core/Limits"
 import { cloudSettings } from "@messaging-crm/provider-cloud/CloudSettings"
 import { Duration, Option, Redacted, Schema } from "effect"
-import { issuer, networkList, numberBetween, oneOf, origin, pairs, rootKeys, url } from "./Parsers.ts"
+import { issuer, natsServers, networkList, numberBetween, oneOf, origin, pairs, rootKeys, url } from "./Parsers.ts"
 
 /** The groups of the reference, in order. */
 export const groups = [
@@ -86,6 +86,15 @@ export const settings = {
     default_text: "none; the client is the peer of the connection",
     valid_values: "a comma-separated list of networks such as 10.0.0.0/8,fd00::/8",
     parse: networkList
+  }),
+  nats_servers: setting({
+    name: "NATS_SERVERS",
+    group: "Network",
+    description: "NATS servers to whose JetStream webhooks of operators publish (see destinations.md)",
+    default_text: "none; only HTTP endpoints receive events",
+    valid_values: "a comma-separated list of URLs such as nats://user:password@127.0.0.1:4222, or tls://…",
+    parse: natsServers,
+    secret: true
   }),
   security_contact: setting({
     name: "SECURITY_CONTACT",

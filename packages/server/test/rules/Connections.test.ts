@@ -15,6 +15,7 @@ const withoutPolicy: Readonly<Record<string, string>> = {
   "adapter-http/src/outbound/Addresses.ts": "no connection: forms of addresses",
   "adapter-postgres/src/database/Client/Connections.ts": "DATABASE_URL",
   "adapter-postgres/src/database/Client/Watchdog.ts": "DATABASE_URL",
+  "destination-nats/src": "NATS_SERVERS",
   "provider-cloud/src/fake/CallbackSender.ts": "the callback URL of the fake network",
   "provider-mock/src/http/CallbackSender.ts": "the callback URL of the mock network",
   "server/src/console/IdentityProvider.ts": "OIDC_ISSUER, and the addresses that its provider publishes there",
@@ -34,6 +35,7 @@ const connection_pattern = new RegExp([
   "\\bcall(?:ForResponse)?\\(\\s*client\\b",
   "\\b(?:XMLHttpRequest|WebSocket|EventSource|sendBeacon)\\b",
   "\"openid-client\"",
+  "\"@nats-io/",
   "\"(?:undici|node:(?:http|https|http2|net|tls|dgram))\""
 ].join("|"))
 

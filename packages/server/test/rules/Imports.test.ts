@@ -36,6 +36,10 @@ const importRules: ReadonlyArray<ImportRule> = [
     allowed: [/^effect(\/http)?$/, core]
   },
   {
+    files: "packages/destination-nats/src/**/*.ts",
+    allowed: [/^effect$/, core, /^@nats-io\/(jetstream|transport-node)$/]
+  },
+  {
     files: "packages/adapter-http/src/**/*.ts",
     allowed: [/^effect(\/(http|http-api))?$/, core],
     exceptions: {

@@ -27,6 +27,14 @@ const texts: ReadonlyArray<
   ["provider", ["mock", "cloud"], ["", "Mock", "mock "]],
   ["graph_version", ["v25.0", "v125.10"], ["25.0", "v25", "v25.0.1", "v1234.0"]],
   ["otlp_headers", ["a=b", "a=", "a-b=c=d"], ["", "=a", "a", "a=%zz", "a=b,"]],
+  ["nats_servers", ["nats://127.0.0.1:4222", "nats://user:p%40ss@a:4222, tls://b"], [
+    "",
+    "127.0.0.1:4222",
+    "http://127.0.0.1:4222",
+    "nats://a/b",
+    "nats://a,",
+    "nats://a b"
+  ]],
   ["security_contact", ["mailto:security@acme.example", "https://acme.example/security"], [
     "",
     "security@acme.example",
