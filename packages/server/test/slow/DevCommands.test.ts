@@ -77,6 +77,20 @@ it.layer(RunningDev.layer, { excludeTestServices: true, timeout: "5 minutes" })(
       assert.deepStrictEqual(yield* listed, [`${webhook_id} disabled`])
     }))
 
+  it.effect("a webhook is created with its secret, and to NATS only with the setting", () =>
+    Effect.gen(function*() {
+      const { of, run } = yield* RunningDev
+      const create = (url: string) =>
+        run("webhooks", "create", ...of, "--url", url, "--event-type", "message.received", "--json")
+      const created = yield* create("https://shop.example/crm")
+      const { signing_secret, status }: Readonly<Record<string, string>> = JSON.parse(created.stdout)
+      assert.match(signing_secret ?? "", /^whsec_/)
+      assert.strictEqual(status, "active")
+      const rejected = yield* create("nats://crm.acme")
+      assert.strictEqual(rejected.code, 1)
+      assert.include(rejected.stderr, "The URL must be absolute")
+    }))
+
   it.effect("the organization is listed", () =>
     Effect.gen(function*() {
       const { ready, rows } = yield* RunningDev
