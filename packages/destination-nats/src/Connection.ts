@@ -1,12 +1,7 @@
 /** The connection of a process to NATS. */
 import { jetstream, type JetStreamClient } from "@nats-io/jetstream"
 import { connect, type ConnectionOptions, type NatsConnection } from "@nats-io/transport-node"
-
-/** The address of NATS, with a user and password or a token in it. */
-export interface Address {
-  /** URLs such as `nats://127.0.0.1:4222`, or `tls://…` for an encrypted connection. Credentials are those of the first one. */
-  readonly servers: ReadonlyArray<string>
-}
+import type { Address } from "./Address.ts"
 
 const connect_millis_max = 5000
 const reconnect_millis = 500
