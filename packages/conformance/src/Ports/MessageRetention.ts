@@ -67,6 +67,7 @@ const purges = (it: It) => {
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
       const [thread, other] = [yield* Fixtures.thread(ours), yield* Fixtures.thread(theirs)]
       const old = yield* createFileMessage(ours, thread, 1)
+      const { id: kept } = yield* Fixtures.file(ours)
       yield* Fixtures.message(ours, thread, { created_at: afterNoon(3), text: "third" })
       yield* Fixtures.message(theirs, other, { created_at: afterNoon(2), text: "theirs" })
       yield* Fixtures.message(ours, thread, { created_at: afterNoon(10), text: "new" })
@@ -78,6 +79,7 @@ const purges = (it: It) => {
       assert.strictEqual(yield* purge(10, 2), 0)
       assert.deepStrictEqual(yield* texts(ours, thread), ["new"])
       assert.deepStrictEqual(yield* MediaStore.use((store) => store.find(ours, old.file)), Option.none())
+      assert.isTrue(Option.isSome(yield* MediaStore.use((store) => store.find(ours, kept))))
       const bytes = MediaStore.use((store) => store.read(ours, old.file, { start: 0, length: 1 }))
       assert.deepStrictEqual(yield* bytes, Option.none())
       assert.deepStrictEqual(yield* find(old.message.provider_message_id ?? ""), Option.none())

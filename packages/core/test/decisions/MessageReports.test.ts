@@ -22,7 +22,7 @@ const report = {
 type Event = Parameters<typeof applyStatusReport>[1]
 type Loaded = Parameters<typeof applyStatusReport>[0]
 
-/** The rows that a report loads: the message under its ID, and the send that it names; undefined if it can complete none. */
+/** The rows that are loaded for a report: the message under its ID, and the send that it names; undefined if it can complete none. */
 const loadedOf = (
   known: MessageRow | null,
   send?: Partial<SendRow> | null,
