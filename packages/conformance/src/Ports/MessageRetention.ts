@@ -108,7 +108,7 @@ const purges = (it: It) => {
 }
 
 const otherOrganizations = (it: It) => {
-  it.effect("removes nothing of another organization whose rows have the same IDs", () =>
+  it.effect("removes nothing of another organization or conversation whose rows have the same IDs", () =>
     Effect.gen(function*() {
       yield* removeOthers
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
@@ -117,6 +117,8 @@ const otherOrganizations = (it: It) => {
       const { file, message: { id } } = yield* createFileMessage(ours, thread, 1)
       const media = { ...yield* Fixtures.file(theirs, { id: file }), kind: "image", transcript: null } as const
       const left = yield* Fixtures.message(theirs, other, { id, created_at: afterNoon(2), media, text: "theirs" })
+      const near = yield* Fixtures.thread(ours)
+      yield* Fixtures.message(ours, near, { id, created_at: afterNoon(20), text: "near", provider_message_id: "near" })
       yield* Fixtures.webhook(theirs, { include_resource: true })
       const resource = { name: "message", value: { id }, contact_id: other.contact_id, message_id: id }
       yield* Fixtures.mustCommit(theirs, Changes.raise(yield* Fixtures.newEvent({ resource })))
@@ -136,6 +138,7 @@ const otherOrganizations = (it: It) => {
       assert.strictEqual(yield* purge(10, 2), 2)
       assert.deepStrictEqual([yield* isSend(ours, send), yield* isSend(theirs, send)], [false, true])
       assert.deepStrictEqual(yield* texts(ours, thread), [])
+      assert.deepStrictEqual(yield* texts(ours, near), ["near"])
       assert.deepStrictEqual(yield* texts(theirs, other), ["theirs"])
       assert.deepStrictEqual(yield* previews(theirs, other), ["theirs", "theirs"])
       assert.isTrue(Option.isSome(yield* MediaStore.use((store) => store.find(theirs, file))))
