@@ -31,11 +31,17 @@ const newEvent = Effect.gen(function*() {
   return yield* Fixtures.newEvent({ id, type, body, created_at })
 })
 
-/** Commits events of an organization, and returns the IDs of those that were not rolled back. */
-const write = Effect.fnUntraced(function*<Services>(
+type Commits = Effect.Services<ReturnType<typeof Fixtures.mustCommit>>
+
+/**
+ * Commits events of an organization, and returns the IDs of those that were not rolled back. `onCommitted` gets those of each
+ * commit.
+ */
+export const write = Effect.fnUntraced(function*<Services>(
   organization_id: OrganizationId,
-  { commits, run }: Race<Effect.Services<ReturnType<typeof Fixtures.mustCommit>>, Services>,
-  random: () => number
+  { commits, run }: Pick<Race<Commits, Services>, "commits" | "run">,
+  random: () => number,
+  onCommitted: (ids: ReadonlyArray<string>) => void = () => {}
 ) {
   const written: Array<string> = []
   for (let round = 0; round < commits; round++) {
@@ -43,7 +49,10 @@ const write = Effect.fnUntraced(function*<Services>(
     const isRolledBack = random() < 0.2
     const commit = Effect.asVoid(Fixtures.mustCommit(organization_id, ...events.map(Changes.raise)))
     yield* run({ commit, stalls: Math.floor(random() * 8), isRolledBack })
-    if (!isRolledBack) written.push(...events.map(({ id }) => id))
+    if (isRolledBack) continue
+    const ids = events.map(({ id }) => id)
+    onCommitted(ids)
+    written.push(...ids)
   }
   return written
 })
@@ -69,7 +78,7 @@ const follow = Effect.fnUntraced(function*(random: () => number, total: () => nu
 
 /** Checks that every follower reads each event once, and all in the same order. */
 export const race = Effect.fnUntraced(function*<Services>(
-  options: Race<Effect.Services<ReturnType<typeof Fixtures.mustCommit>>, Services>
+  options: Race<Commits, Services>
 ) {
   const random = randomNumbers(options.seed)
   const organization_id = yield* Fixtures.organization
