@@ -1,6 +1,14 @@
 import { assert, it } from "@effect/vitest"
 import * as Limits from "../src/harness/Limits.ts"
 
+it("followers are within their limits if they are fast, and receive each event once", () => {
+  const within = { missing: 0, p99_ms: 299, repeated: 0 }
+  assert.isTrue(Limits.areFollowersWithin([within, within]))
+  for (const exceeded of [{ missing: 1 }, { p99_ms: 300 }, { p99_ms: NaN }, { repeated: 1 }]) {
+    assert.isFalse(Limits.areFollowersWithin([within, { ...within, ...exceeded }]))
+  }
+})
+
 it("callbacks violate a limit when they are slow, late, lost, or accepted without a signature, or need memory", () => {
   const within: Limits.Ingress = {
     statuses: { 200: 1000 },

@@ -110,6 +110,14 @@ export const isFairnessWithin = (
     measured.deliveries === expected_deliveries && measured.slow_posts > 0
 }
 
+const follower_p99_ms = 300
+
+/** Returns whether followers received each event once, and in time. */
+export const areFollowersWithin = (
+  measured: ReadonlyArray<{ readonly missing: number; readonly p99_ms: number; readonly repeated: number }>
+): boolean =>
+  measured.every(({ missing, p99_ms, repeated }) => p99_ms < follower_p99_ms && missing === 0 && repeated === 0)
+
 /** How much more of PostgreSQL's time the commit of an event can use if 100 webhooks subscribe to it, as a factor. */
 const commit_ratio_max = 1.3
 

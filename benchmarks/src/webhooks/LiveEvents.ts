@@ -19,7 +19,7 @@ const messageEvent = (channel_id: string, number: number) =>
   Service.messageReceived(channel_id, `bench-${number}`, `+49151${5_000_000 + number % 500}`)
 
 /** Sends a callback for each message. */
-const sendMessages = ({ acme, callBack }: RunningService, { first, per_second, seconds }: Messages) =>
+export const sendMessages = ({ acme, callBack }: RunningService, { first, per_second, seconds }: Messages) =>
   Effect.forEach(
     Array.from({ length: seconds * per_second }, (_, index) => index),
     (index) =>
@@ -55,19 +55,27 @@ const storeEvents = Effect.fnUntraced(function*(organization_id: string, count: 
   return new Set(events.map(({ id }) => id))
 })
 
+/** Stores events, and starts a replay of them to a webhook. Returns the IDs of all stored events. */
+export const startReplay = Effect.fnUntraced(
+  function*({ acme, server }: RunningService, webhook_id: string, count: number) {
+    const stored = yield* storeEvents(acme.organization_id, count)
+    yield* Api.request(server, "POST", `/webhooks/${webhook_id}/replay`, {
+      key: acme.key,
+      json: { since: DateTime.formatIso(DateTime.subtract(yield* DateTime.now, { days: 2 })) },
+      idempotency_key: `replay-${webhook_id}`
+    })
+    return stored
+  }
+)
+
 /** Measures live events during a replay of a number of stored events to the same webhook. */
 export const measureDuringReplay = Effect.fnUntraced(function*(
   service: RunningService,
   { received, webhook_id }: Subscribers.Subscriber,
   { messages, stored_events }: { readonly messages: Messages; readonly stored_events: number }
 ) {
-  const stored = yield* storeEvents(service.acme.organization_id, stored_events)
   const before = received.length
-  yield* Api.request(service.server, "POST", `/webhooks/${webhook_id}/replay`, {
-    key: service.acme.key,
-    json: { since: DateTime.formatIso(DateTime.subtract(yield* DateTime.now, { days: 2 })) },
-    idempotency_key: `replay-${messages.first}`
-  })
+  const stored = yield* startReplay(service, webhook_id, stored_events)
   const liveArrivals = Effect.sync(() =>
     firstArrivals(received.slice(before).filter(({ event_id }) => !stored.has(event_id)))
   )
