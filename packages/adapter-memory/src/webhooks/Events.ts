@@ -2,7 +2,7 @@ import { type CommittedEvent, EventStore, type ListedEvent, type StoredEvent } f
 import { WebhookDeliveryRows } from "@messaging-crm/core/WebhookDeliveries"
 import { Array, DateTime, Layer, Order, Struct } from "effect"
 import { type EventColumns, EventRows } from "../work/PrivateTables.ts"
-import { byAge, page, positionOf } from "../world/Order.ts"
+import { byAge, first, page, positionOf } from "../world/Order.ts"
 import * as Table from "../world/Table.ts"
 import { World } from "../world/World.ts"
 
@@ -44,11 +44,13 @@ export const layer = Layer.effect(
         ),
       committed: (organization_id, { from: { commit, id }, size }) =>
         read(({ tables }) =>
-          Table.all(tables, EventRows, organization_id)
-            .filter((row) => !isBefore(row, { committed_in: Number(commit), id }))
-            .toSorted(byCommit)
-            .slice(0, size)
-            .map(toCommitted)
+          first(
+            Table.all(tables, EventRows, organization_id).filter((row) =>
+              !isBefore(row, { committed_in: Number(commit), id })
+            ),
+            size,
+            byCommit
+          ).map(toCommitted)
         ),
       haveNext: (positions) =>
         read(({ tables }) =>
@@ -60,7 +62,7 @@ export const layer = Layer.effect(
         ),
       lastCommitted: (organization_id) =>
         read(({ tables }) =>
-          Array.last(Table.all(tables, EventRows, organization_id).toSorted(byCommit).map(toCommitted))
+          Array.head(first(Table.all(tables, EventRows, organization_id), 1, Order.flip(byCommit)).map(toCommitted))
         ),
       purge: (before, limit) =>
         modify((state) => {

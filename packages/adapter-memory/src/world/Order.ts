@@ -18,22 +18,30 @@ export const positionOf = ({ created_at: at, id }: Created): Position => ({ at, 
 /** Compares two rows by age, the oldest first, then by id. */
 export const byAge = (a: Created, b: Created): number => compare(positionOf(a), positionOf(b))
 
-/** Returns the requested page of rows, from the newest to the oldest. Sorts no more rows than the page contains. */
+/** Returns at most `size` rows that come first in an order. Sorts no more rows than these. */
+export const first = <Row>(
+  rows: Iterable<Row>,
+  size: number,
+  order: (one: Row, other: Row) => number
+): ReadonlyArray<Row> => {
+  const kept: Array<Row> = []
+  for (const row of rows) {
+    const last = kept[size - 1]
+    if (last !== undefined && order(last, row) <= 0) continue
+    kept.splice(kept.findLastIndex((other) => order(other, row) <= 0) + 1, 0, row)
+    kept.length = Math.min(kept.length, size)
+  }
+  return kept
+}
+
+/** Returns the requested page of rows, from the newest to the oldest. */
 export const page = <Row>(
   rows: Iterable<Row>,
   { after, size }: PageRequest,
   position: (row: Row) => Position
 ): ReadonlyArray<Row> => {
-  const kept: Array<Row> = []
-  for (const row of rows) {
-    const at = position(row)
-    if (after !== null && compare(at, after) >= 0) continue
-    const last = kept[size - 1]
-    if (last !== undefined && compare(at, position(last)) < 0) continue
-    kept.splice(kept.findLastIndex((other) => compare(position(other), at) > 0) + 1, 0, row)
-    kept.length = Math.min(kept.length, size)
-  }
-  return kept
+  const next = after === null ? rows : Array.from(rows).filter((row) => compare(position(row), after) < 0)
+  return first(next, size, (one, other) => compare(position(other), position(one)))
 }
 
 /** Returns the bytes of a long text, or of a value as JSON. */
