@@ -60,7 +60,7 @@ const reasonOf = (error: unknown, base_url: string): string => {
 const requesting = <A>(base_url: string, call: (signal: AbortSignal) => Promise<A>) =>
   Effect.tryPromise({ try: call, catch: (error) => new Admin.Rejected({ message: reasonOf(error, base_url) }) })
 
-const local_hosts = /^(?:localhost|(?:.+\.)?localhost|127(?:\.\d{1,3}){3}|\[::1\])$/
+const local_hosts = /^(?:(?:.+\.)?localhost|127(?:\.\d{1,3}){3}|\[::1\])$/
 
 /** Returns whether a URL names this machine. */
 const isLocal = (url: string): boolean => local_hosts.test(new URL(url).hostname)
