@@ -34,7 +34,7 @@ const parts: ReadonlyArray<Part> = [
   { script: "kill-test", minutes: 20 },
   { script: "kill-test", minutes: 20, args: () => [100, "cloud"] },
   { script: "delivery-test", minutes: 20 },
-  { script: "follow-test", minutes: 20 },
+  { script: "follow-test", minutes: 40 },
   { script: "failover-test", minutes: 20 },
   { script: "disk-test", minutes: 10, needsRoot: true },
   { script: "coverage", minutes: 20 },

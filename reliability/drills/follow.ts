@@ -28,4 +28,4 @@ const both = Effect.gen(function*() {
   return passed.every((each) => each)
 })
 
-await runDrill(both.pipe(Effect.timeout("20 minutes")))
+await runDrill(both.pipe(Effect.timeout("40 minutes")))
