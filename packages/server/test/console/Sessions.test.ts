@@ -263,4 +263,13 @@ describe("the stream of an open page", () => {
     await scene.adjust("30 seconds")
     await stream.ended
   })
+
+  it("ends soon after the session's time", async () => {
+    const { browser } = await scene.loggedIn("ada@acme.example")
+    const stream = await browser.open(scene.at("/console/stream"))
+    await stream.until(/^event: snapshot$/m)
+    await scene.adjust("12 hours")
+    await scene.adjust("30 seconds")
+    await stream.ended
+  })
 })
