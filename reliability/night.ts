@@ -37,6 +37,7 @@ const parts: ReadonlyArray<Part> = [
   { script: "follow-test", minutes: 40 },
   { script: "failover-test", minutes: 20 },
   { script: "disk-test", minutes: 10, needsRoot: true },
+  { script: "backup-test", minutes: 10, needsRoot: true },
   { script: "coverage", minutes: 20 },
   { script: "bench", minutes: 5, args: () => ["--check"] },
   { script: "bench:contention", minutes: 10 },
