@@ -140,12 +140,13 @@ it("a published package links to its repository, which only a workflow knows", (
   })
 })
 
-it("Dependabot updates npm packages, images, and actions", () => {
-  const ecosystems = Array.from(
-    text(".github/dependabot.yml").matchAll(/package-ecosystem: ([\w-]+)/g),
-    ([, name]) => name
+it("Dependabot updates the npm packages of each lock, images, and actions", () => {
+  const updates = Array.from(
+    text(".github/dependabot.yml").matchAll(/package-ecosystem: ([\w-]+)\n +directory: (\S+)/g),
+    ([, ecosystem, directory]) => `${ecosystem} ${directory}`
   )
-  assert.sameMembers(ecosystems, ["npm", "docker", "github-actions"])
+  const locks = globSync("{,*/}package-lock.json").map((lock) => `npm /${lock.replace(/\/?package-lock\.json$/, "")}`)
+  assert.sameMembers(updates, [...locks, "docker /", "github-actions /"])
 })
 
 it("issue forms have the required keys, and the one for bugs asks for the output of doctor", () => {
