@@ -49,12 +49,31 @@ const withLinks = (source, markdown) =>
     }).replaceAll(/<img src="([^"]+)"/g, (_, link) => `<img src="${targetOf(source, link)}"`)
   ).join("")
 
+/** Gives the row of each error code an anchor, to which the errors of the API link. */
+const withErrorAnchors = (source, text) => {
+  if (source !== "docs/contract.md") return text
+  const [before, table, ...after] = text.split(/(?=^### 3\.[45] )/m)
+  const seen = new Set()
+  const marked = table.replaceAll(/^\| `(\w+)`/gm, (row, code) => {
+    const isFirst = !seen.has(code)
+    seen.add(code)
+    return isFirst ? row.replace("`", `<span id="error-${code}"></span>\``) : row
+  })
+  return [before, marked, ...after].join("")
+}
+
 const titleOf = (markdown) => /^# (.+)$/m.exec(markdown)?.[1] ?? ""
 
 /** The pages, with their source, path, title, and text. */
 export const pages = sources.map((source) => {
   const markdown = read(source)
-  return { source, path: pathOf(source), title: titleOf(markdown), text: withLinks(source, markdown), markdown }
+  return {
+    source,
+    path: pathOf(source),
+    title: titleOf(markdown),
+    text: withErrorAnchors(source, withLinks(source, markdown)),
+    markdown
+  }
 })
 
 /** The sections of the guides: the tables of docs/README.md, with the page and the purpose of each row. */

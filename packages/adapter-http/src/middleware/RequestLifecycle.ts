@@ -5,6 +5,7 @@ import { HttpEffect, HttpRouter, HttpServerError, HttpServerRequest, HttpServerR
 import * as Errors from "../api/Errors.ts"
 import * as Texts from "../api/ErrorTexts.ts"
 import { Caller } from "./Caller.ts"
+import { DocsUrl, helpOf } from "./ErrorHelp.ts"
 import { ResponseHeaders } from "./Headers.ts"
 import { withDeadline } from "./ReadDeadline.ts"
 import { recordRequest } from "./RequestLog.ts"
@@ -42,9 +43,11 @@ const runWithId = <R>(
     const started_millis = fiber.getRef(Clock.Clock).currentTimeMillisUnsafe()
     // Steps add their headers to this object, because the response to an error is made outside of them.
     const headers = { "cache-control": "no-store", "x-content-type-options": "nosniff", "x-request-id": request_id }
+    const docs_url = fiber.getRef(DocsUrl)
     HttpEffect.appendPreResponseHandlerUnsafe(
       fiber.context,
-      (_, response) => Effect.succeed(HttpServerResponse.setHeaders(response, headers))
+      (_, response) =>
+        Effect.succeed(HttpServerResponse.setHeaders(response, { ...headers, ...helpOf(docs_url, response) }))
     )
     const path = pathOf(request)
     const routes = routesOf(path)

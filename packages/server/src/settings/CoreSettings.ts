@@ -19,6 +19,7 @@ export const layer = Layer.unwrap(Effect.gen(function*() {
   const message_days = yield* readOr(settings.message_retention_days, Infinity)
   const keys = yield* read(settings.secret_key)
   const public_url = yield* read(settings.public_url)
+  const docs_url = yield* read(settings.docs_url)
   const networks = yield* read(settings.webhook_allowed_networks)
   const proxies = yield* read(settings.trusted_proxies)
   return Layer.mergeAll(
@@ -29,6 +30,7 @@ export const layer = Layer.unwrap(Effect.gen(function*() {
     Layer.succeed(AuditAgeMax, Duration.days(audit_days)),
     Option.isNone(keys) ? Layer.empty : Layer.succeed(RootKeys, keys.value),
     Option.isNone(public_url) ? Layer.empty : Layer.succeed(PublicUrl, public_url.value),
+    Option.isNone(docs_url) ? Layer.empty : Layer.succeed(Http.DocsUrl, docs_url.value),
     Option.isNone(proxies) ? Layer.empty : Layer.succeed(Http.TrustedProxies, proxies.value),
     Option.isNone(networks) ? Layer.empty : Layer.succeed(AllowedAddresses, networks.value)
   )

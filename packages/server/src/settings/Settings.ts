@@ -5,7 +5,18 @@ import { OrganizationId } from "@messaging-crm/core/Ids"
 import { limits } from "@messaging-crm/core/Limits"
 import { cloudSettings } from "@messaging-crm/provider-cloud/CloudSettings"
 import { Duration, Option, Redacted, Schema } from "effect"
-import { issuer, natsServers, networkList, numberBetween, oneOf, origin, pairs, rootKeys, url } from "./Parsers.ts"
+import {
+  baseUrl,
+  issuer,
+  natsServers,
+  networkList,
+  numberBetween,
+  oneOf,
+  origin,
+  pairs,
+  rootKeys,
+  url
+} from "./Parsers.ts"
 
 /** The groups of the reference, in order. */
 export const groups = [
@@ -76,8 +87,7 @@ export const settings = {
     description: "Public base URL, used in media links; set it if a reverse proxy terminates TLS",
     default_text: "the host of the request",
     valid_values: "a URL such as https://crm.example.com",
-    parse: (text) =>
-      /[?#]/.test(text) ? Option.none() : Option.map(url("http:", "https:")(text), (given) => given.replace(/\/+$/, ""))
+    parse: baseUrl
   }),
   trusted_proxies: setting({
     name: "TRUSTED_PROXIES",
@@ -233,6 +243,14 @@ export const settings = {
     default_text: "true in dev, false in serve",
     valid_values: "true or false",
     parse: (text) => Option.map(oneOf("true", "false")(text), (value) => value === "true")
+  }),
+  docs_url: setting({
+    name: "DOCS_URL",
+    group: "Docs page",
+    description: "Public URL of the website of the guides (npm run site), which errors then link",
+    default_text: "none; errors have no link",
+    valid_values: "a URL such as https://docs.example.com",
+    parse: baseUrl
   }),
   console_url: setting({
     name: "CONSOLE_URL",

@@ -54,6 +54,11 @@ export const headers: Readonly<Record<string, object>> = {
     "Identifies the contact as it is in this response: send it as `If-Match` to change only that. It changes with every change of the contact.",
     "\"5f0c7e7d1d1b4f3c9a61c7a3d2b84e90\""
   ),
+  "Link": text(
+    "The description of the error's code. Present only if the operator has published the guides.",
+    "<https://docs.example/contract.html#error-not_found>; rel=\"help\"",
+    false
+  ),
   "Idempotent-Replayed": text("`true` on the replay of an earlier response.", "true", false),
   "Original-Request-Id": text(
     "On a replay, the ID of the original request.",
@@ -96,7 +101,7 @@ const carriedBy = (status: string, { isTagged, isWrite }: Carrier): ReadonlyArra
 /** Returns references to the headers of an operation's response. */
 export const headersOf = (status: string, carrier: Carrier) =>
   Object.fromEntries(
-    ["X-Request-Id", ...carriedBy(status, carrier)].map((component) => [
+    ["X-Request-Id", ...carriedBy(status, carrier), ...(status < "4" ? [] : ["Link"])].map((component) => [
       component.replace(optional, ""),
       { $ref: `#/components/headers/${component}` }
     ])
