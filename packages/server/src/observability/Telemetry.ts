@@ -9,6 +9,7 @@ import { FetchHttpClient, HttpClient, HttpClientResponse } from "effect/http"
 import { OtlpExporter, OtlpLogger, OtlpMetrics, OtlpSerialization, OtlpTracer } from "effect/observability"
 import { manifest } from "../Manifest.ts"
 import { read, readOr, readWithDefault, settings } from "../settings/Config.ts"
+import { samplingTracer } from "./Sampling.ts"
 
 /** The exported attributes of spans: constants of this service and of the standard, IDs, and SQL with placeholders. */
 const exportedAttributes: ReadonlySet<string> = new Set([
@@ -146,10 +147,18 @@ export const layer = Layer.unwrap(Effect.gen(function*() {
   })
   const headers = yield* readOr(settings.otlp_headers, {})
   const serviceName = yield* readWithDefault(settings.otel_service_name)
+  const sampling = {
+    sampler: yield* readWithDefault(settings.otel_traces_sampler),
+    ratio: yield* readWithDefault(settings.otel_traces_sampler_arg)
+  }
+  const tracer = Effect.map(
+    OtlpTracer.make(options("traces")),
+    (exporting) => samplingTracer(redactingTracer(exporting), sampling)
+  )
   return Layer.mergeAll(
     OtlpLogger.layer(options("logs")),
     OtlpMetrics.layer(options("metrics")),
-    Layer.effect(Tracer.Tracer, Effect.map(OtlpTracer.make(options("traces")), redactingTracer))
+    Layer.effect(Tracer.Tracer, tracer)
   ).pipe(
     Layer.provide(OtlpExporter.layerFlusher),
     Layer.provide([serialization, collector])

@@ -5,6 +5,7 @@ import { OrganizationId } from "@messaging-crm/core/Ids"
 import { limits } from "@messaging-crm/core/Limits"
 import { cloudSettings } from "@messaging-crm/provider-cloud/CloudSettings"
 import { Duration, Option, Redacted, Schema } from "effect"
+import { samplers } from "../observability/Sampling.ts"
 import {
   baseUrl,
   issuer,
@@ -347,6 +348,20 @@ export const settings = {
     description: "Service name in exported telemetry",
     valid_values: "a name",
     parse: Option.some<string>
+  }),
+  otel_traces_sampler: withDefault("parentbased_always_on", {
+    name: "OTEL_TRACES_SAMPLER",
+    group: "Logs and telemetry",
+    description: "Sampler of traces",
+    valid_values: `one of ${samplers.join(", ")}`,
+    parse: oneOf(...samplers)
+  }),
+  otel_traces_sampler_arg: withDefault(1, {
+    name: "OTEL_TRACES_SAMPLER_ARG",
+    group: "Logs and telemetry",
+    description: "Part of the traces that a sampler with traceidratio exports",
+    valid_values: "a number from 0 to 1",
+    parse: (text) => /^(?:0(?:\.\d+)?|1(?:\.0+)?)$/.test(text) ? Option.some(Number(text)) : Option.none()
   }),
   base_url: withDefault("http://127.0.0.1:3000/v1", {
     name: "BASE_URL",
