@@ -10,7 +10,7 @@ const json = (file) => JSON.parse(readFileSync(join(root, file), "utf8"))
 const locked = json("package-lock.json").packages
 
 /** Folders with a lock of their own, whose packages only one check installs. */
-const tools = ["site"]
+const tools = [".ci/openapi", "examples/openapi-client", "site"]
 
 const reportOf = (folder) => {
   const options = { cwd: join(root, folder), encoding: "utf8", timeout: 120_000 }

@@ -17,15 +17,13 @@ const run = async (command: string, args: ReadonlyArray<string>, env: Record<str
 
 // Relative, so that a space in the path of the repository does not matter.
 const document = "../../packages/adapter-http/openapi.json"
-const codegen = "../../node_modules/openapi-typescript-codegen/bin/index.js"
 const generated = (client: string) => `clients/${client}/generated`
 
 /** The command of each generator, by the folder of its client. */
 const generators = {
   "openapi-fetch": `openapi-typescript ${document} --output ${generated("openapi-fetch")}/api.d.ts`,
   "hey-api": `openapi-ts --input ${document} --output ${generated("hey-api")} --silent`,
-  // By its file, because Redocly has a program of the same name.
-  "openapi-typescript-codegen": `node ${codegen} --input ${document} --output ${
+  "openapi-typescript-codegen": `openapi --input ${document} --output ${
     generated("openapi-typescript-codegen")
   } --useOptions --useUnionTypes`,
   "openapi-zod-client": `openapi-zod-client ${document} --output ${generated("openapi-zod-client")}/api.ts`,
@@ -39,7 +37,7 @@ await Promise.all(
   Object.entries(generators).map(async ([client, words]) => {
     const [command = "", ...args] = words.split(" ")
     mkdirSync(`${here}/${generated(client)}`, { recursive: true })
-    await run(command, args, { NODE_OPTIONS: `--import ${new URL("typescript5.ts", import.meta.url).href}` })
+    await run(command, args)
     await run("tsc", ["--project", `clients/${client}`])
   })
 )

@@ -145,7 +145,9 @@ it("Dependabot updates the npm packages of each lock, images, and actions", () =
     text(".github/dependabot.yml").matchAll(/package-ecosystem: ([\w-]+)\n +directory: (\S+)/g),
     ([, ecosystem, directory]) => `${ecosystem} ${directory}`
   )
-  const locks = globSync("{,*/}package-lock.json").map((lock) => `npm /${lock.replace(/\/?package-lock\.json$/, "")}`)
+  const locks = globSync("{,*/,.ci/*/,examples/*/}package-lock.json").map((lock) =>
+    `npm /${lock.replace(/\/?package-lock\.json$/, "")}`
+  )
   assert.sameMembers(updates, [...locks, "docker /", "github-actions /"])
 })
 
