@@ -81,14 +81,36 @@ const problemOf = (name: Name, isRequired: boolean, flag: Option.Option<string> 
 /** Whether the provider is the Graph API. An invalid provider is not. */
 const isCloud = Effect.map(Effect.orElseSucceed(read(settings.provider), Option.none), Option.contains("cloud"))
 
+/** Whether CELLS is set, valid or not. */
+const hasCells = Effect.match(read(settings.cells), { onFailure: () => true, onSuccess: Option.isSome })
+
+/** The problems of settings that are valid on their own. */
+const cellProblems = Effect.gen(function*() {
+  const cells = yield* read(settings.cells)
+  const worked = Option.getOrElse(yield* read(settings.cells_worked), () => [])
+  const names = new Set(Option.getOrElse(cells, () => []).map(({ name }) => name))
+  const unknown = worked.filter((name) => !names.has(name))
+  return [
+    ...(Option.isSome(cells) && Option.isSome(yield* read(settings.database_url))
+      ? ["CELLS and DATABASE_URL are both set. Remove one of them."]
+      : []),
+    ...(unknown.length > 0 ? [`CELLS_WORKED names cells that are not in CELLS: ${unknown.join(", ")}.`] : [])
+  ]
+}).pipe(Effect.orElseSucceed(() => []))
+
 /**
- * Checks all settings at once. Fails with a line for each that is invalid, and for each of `required` that is missing.
+ * Checks all settings at once. Fails with a line for each that is invalid, and for each of `required` that is missing. CELLS
+ * takes the place of DATABASE_URL.
  */
 export const check = Effect.fnUntraced(function*(required: ReadonlyArray<Name> = [], flags: Flags = {}) {
   const names = Object.keys(settings) as ReadonlyArray<Name> // The type of `Object.keys` does not contain the names.
+  const replaced = (yield* hasCells) ? "database_url" : null
   const problems = Array.getSomes(
-    yield* Effect.forEach(names, (name) => problemOf(name, required.includes(name), flags[name]))
-  )
+    yield* Effect.forEach(
+      names,
+      (name) => problemOf(name, required.includes(name) && name !== replaced, flags[name])
+    )
+  ).concat(yield* cellProblems)
   if (problems.length > 0) return yield* wrong(problems.join("\n"))
 })
 

@@ -1,5 +1,6 @@
 /** How the text of a setting becomes its value. */
 import { networks } from "@messaging-crm/adapter-http/outbound/Addresses"
+import * as Hosts from "@messaging-crm/adapter-postgres/Hosts"
 import { Option, Redacted } from "effect"
 
 /** Returns the parser of an integer in a range, and the text that describes the range. */
@@ -72,3 +73,35 @@ export const pairs = (text: string): Option.Option<Readonly<Record<string, strin
 
 /** Parses a comma-separated list of networks such as `10.0.0.0/8`. */
 export const networkList = (text: string) => networks(text.split(",").map((network) => network.trim()))
+
+/** Parses a URL of PostgreSQL. */
+export const databaseUrl = (text: string): Option.Option<Redacted.Redacted> =>
+  Option.as(Hosts.parse(text), Redacted.make(text))
+
+const areCellNames = (names: ReadonlyArray<string>): boolean =>
+  names.every((name) => /^[a-z][a-z0-9-]{0,31}$/.test(name)) && new Set(names).size === names.length
+
+/** Parses distinct names of cells, separated by commas. */
+export const cellNames = (text: string): Option.Option<ReadonlyArray<string>> =>
+  Option.liftPredicate(areCellNames)(text.split(",").map((name) => name.trim()))
+
+/** The maximum number of cells. A key that a process has not seen before is looked up in each. */
+export const cells_max = 64
+
+/** The name of a cell and the URL of its database. */
+export interface CellAddress {
+  readonly name: string
+  readonly url: Redacted.Redacted
+}
+
+const cell = (text: string): Option.Option<CellAddress> => {
+  const [, name = "", url = ""] = /^([^=]*)=(.*)$/s.exec(text) ?? []
+  return Option.map(databaseUrl(url), (url) => ({ name, url }))
+}
+
+/** Parses a list of `name=url`, separated by white space. */
+export const cells = (text: string): Option.Option<ReadonlyArray<CellAddress>> =>
+  Option.filter(
+    Option.all(text.trim().split(/\s+/).map(cell)),
+    (cells) => cells.length <= cells_max && areCellNames(cells.map(({ name }) => name))
+  )

@@ -1,5 +1,4 @@
 /** Every setting of the service, in one table. `docs/configuration.md` is generated from it. */
-import * as Hosts from "@messaging-crm/adapter-postgres/Hosts"
 import { AuditAgeMax } from "@messaging-crm/core/Audit"
 import { OrganizationId } from "@messaging-crm/core/Ids"
 import { limits } from "@messaging-crm/core/Limits"
@@ -8,6 +7,10 @@ import { Duration, Option, Redacted, Schema } from "effect"
 import { samplers } from "../observability/Sampling.ts"
 import {
   baseUrl,
+  cellNames,
+  cells,
+  cells_max,
+  databaseUrl,
   issuer,
   natsServers,
   networkList,
@@ -135,16 +138,34 @@ export const settings = {
     name: "DATABASE_URL",
     group: "Database and secrets",
     description: "PostgreSQL database, version 17 or later",
-    default_text: "required; dev starts its own database",
+    default_text: "required, unless CELLS is set; dev starts its own database",
     valid_values:
       "a URL such as postgres://user:password@host:5432/database; several hosts are separated by commas, and the service uses the one that accepts writes",
-    parse: (text) => Option.as(Hosts.parse(text), Redacted.make(text)),
+    parse: databaseUrl,
     secret: true
+  }),
+  cells: setting({
+    name: "CELLS",
+    group: "Database and secrets",
+    description: "Cells instead of one database: each has whole organizations (see scaling.md)",
+    default_text: "none; DATABASE_URL is the only database",
+    valid_values:
+      `a list of at most ${cells_max} entries name=url, separated by white space, with names such as eu-1 and URLs as in DATABASE_URL`,
+    parse: cells,
+    secret: true
+  }),
+  cells_worked: setting({
+    name: "CELLS_WORKED",
+    group: "Database and secrets",
+    description: "Cells whose work queues this process processes",
+    default_text: "all cells",
+    valid_values: "a comma-separated list of names in CELLS",
+    parse: cellNames
   }),
   database_pool: withDefault(10, {
     name: "DATABASE_POOL",
     group: "Database and secrets",
-    description: "Database connections per process",
+    description: "Database connections per process and cell",
     ...numberBetween(1, 1000)
   }),
   secret_key: setting({

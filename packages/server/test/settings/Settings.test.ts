@@ -6,6 +6,7 @@ import { AuditAgeMax } from "@messaging-crm/core/Audit"
 import { MessageAgeMax } from "@messaging-crm/core/MessageRetention"
 import { StorageBudget } from "@messaging-crm/core/StorageUse"
 import { ConfigProvider, Duration, Effect, Option } from "effect"
+import { check } from "../../src/settings/Config.ts"
 import * as CoreSettings from "../../src/settings/CoreSettings.ts"
 import { settings } from "../../src/settings/Settings.ts"
 
@@ -65,7 +66,24 @@ const texts: ReadonlyArray<
   ]],
   ["oidc_client_id", ["crm-console"], ["", "a b", "a".repeat(501)]],
   ["oidc_client_secret", ["a-secret"], ["", "a secret", "a\nb"]],
-  ["docs_try_requests", ["true", "false"], ["", "1", "TRUE"]]
+  ["docs_try_requests", ["true", "false"], ["", "1", "TRUE"]],
+  ["cells", [
+    "a=postgres://host/crm",
+    "\n eu-1=postgres://u:p@one,two/crm?options=-csearch_path%3Dx\n\n\teu-2=postgres://host/crm\n",
+    Array.from({ length: 64 }, (_, index) => `c${index}=postgres://host/crm`).join(" ")
+  ], [
+    "",
+    "postgres://host/crm",
+    "a=",
+    "a=mysql://host/crm",
+    "A=postgres://host/crm",
+    "1=postgres://host/crm",
+    `a${"b".repeat(32)}=postgres://host/crm`,
+    "a=postgres://host/crm a=postgres://other/crm",
+    "a,b=postgres://host/crm",
+    Array.from({ length: 65 }, (_, index) => `c${index}=postgres://host/crm`).join(" ")
+  ]],
+  ["cells_worked", ["a", "eu-1, eu-2"], ["", "a,", "a,a", "a b"]]
 ]
 
 for (const [name, accepted, rejected] of texts) {
@@ -119,4 +137,29 @@ it.effect("core gets the values in its own units, or its defaults", () =>
     assert.deepStrictEqual(yield* inCore(given), values)
     const defaults = { requests: 120, at_once: 32, bytes: 10_000_000_000, messages: Infinity, audit: 400 }
     assert.deepStrictEqual(yield* inCore({}), defaults)
+  }))
+
+const checked = (variables: Readonly<Record<string, string>>) =>
+  check(["database_url"]).pipe(
+    Effect.flip,
+    Effect.map(({ message }) => message),
+    Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromUnknown(variables))
+  )
+
+const cells = "eu-1=postgres://host/one eu-2=postgres://host/two"
+
+it.effect("CELLS replaces DATABASE_URL, and has the cells of CELLS_WORKED", () =>
+  Effect.gen(function*() {
+    yield* check(["database_url"]).pipe(
+      Effect.provideService(
+        ConfigProvider.ConfigProvider,
+        ConfigProvider.fromUnknown({ CELLS: cells, CELLS_WORKED: "eu-2" })
+      )
+    )
+    assert.strictEqual(
+      yield* checked({ CELLS: cells, DATABASE_URL: "postgres://host/crm", CELLS_WORKED: "eu-3,eu-1" }),
+      "CELLS and DATABASE_URL are both set. Remove one of them.\nCELLS_WORKED names cells that are not in CELLS: eu-3."
+    )
+    assert.match(yield* checked({ CELLS: "a=secret" }), /^CELLS must be a list of at most 64 entries [^"]*\.$/)
+    assert.match(yield* checked({}), /^DATABASE_URL is required/)
   }))

@@ -1,0 +1,96 @@
+import { assert, it } from "@effect/vitest"
+import { Cause, Deferred, Effect, Exit, Fiber, Option } from "effect"
+import { Directory } from "../../src/cells/Directory.ts"
+
+/** A cell that counts how often it is asked. */
+class TestCell {
+  asked = 0
+  readonly has = new Set<string>()
+  isDown = false
+}
+
+const make = () => {
+  const cells = [new TestCell(), new TestCell(), new TestCell()] as const
+  const directory = new Directory<string, TestCell>(cells)
+  const find = (key: string) =>
+    Effect.map(
+      directory.find(key, (cell) =>
+        Effect.suspend(() => {
+          cell.asked++
+          // As a database does, a cell responds later.
+          return Effect.yieldNow
+        }).pipe(Effect.andThen(Effect.suspend(() => {
+          if (cell.isDown) return Effect.die(new Error("The cell is down"))
+          return Effect.succeed(cell.has.has(key) ? Option.some(key) : Option.none())
+        })))),
+      Option.match({ onNone: () => null, onSome: ({ cell }) => cells.indexOf(cell) })
+    )
+  return { cells, directory, find }
+}
+
+it.effect("asks every cell for a new key, and then only the one that has it", () =>
+  Effect.gen(function*() {
+    const { cells, find } = make()
+    cells[1].has.add("a")
+    assert.strictEqual(yield* find("a"), 1)
+    assert.deepStrictEqual(cells.map(({ asked }) => asked), [1, 1, 1])
+    assert.strictEqual(yield* find("a"), 1)
+    assert.deepStrictEqual(cells.map(({ asked }) => asked), [1, 2, 1])
+    assert.isNull(yield* find("b"))
+  }))
+
+it.effect("finds what has moved to another cell", () =>
+  Effect.gen(function*() {
+    const { cells, find } = make()
+    cells[0].has.add("a")
+    assert.strictEqual(yield* find("a"), 0)
+    cells[0].has.delete("a")
+    cells[2].has.add("a")
+    assert.strictEqual(yield* find("a"), 2)
+    assert.strictEqual(yield* find("a"), 2)
+    assert.deepStrictEqual(cells.map(({ asked }) => asked), [2, 2, 3])
+  }))
+
+it.effect("does not report as absent what a cell that is down can have, and finds what the others have", () =>
+  Effect.gen(function*() {
+    const { cells, find } = make()
+    cells[1].isDown = true
+    cells[2].has.add("a")
+    assert.strictEqual(yield* find("a"), 2)
+    const failed = yield* Effect.exit(find("b"))
+    assert.deepStrictEqual(Exit.isFailure(failed) ? failed.cause.reasons.map(String) : [], [
+      String(Cause.die(new Error("The cell is down")).reasons[0])
+    ])
+    // The cell of a remembered key is down: no other cell is asked.
+    cells[2].isDown = true
+    const before = cells[0].asked
+    assert.isTrue(Exit.isFailure(yield* Effect.exit(find("a"))))
+    assert.strictEqual(cells[0].asked, before)
+    cells[2].isDown = false
+    assert.strictEqual(yield* find("a"), 2)
+  }))
+
+it.effect("does not wait for a cell that does not respond", () =>
+  Effect.gen(function*() {
+    const never = yield* Deferred.make<Option.Option<string>>()
+    const directory = new Directory<string, "silent" | "open">(["silent", "open"])
+    const finding = yield* Effect.forkChild(
+      directory.find("a", (cell) => cell === "silent" ? Deferred.await(never) : Effect.succeedSome("found"))
+    )
+    assert.deepStrictEqual(yield* Fiber.join(finding), Option.some({ cell: "open" as const, found: "found" }))
+  }))
+
+it.effect("remembers at most 10,000 keys, the newest", () =>
+  Effect.gen(function*() {
+    const { cells, directory, find } = make()
+    directory.remember("first", cells[0])
+    for (let index = 0; index < 9_999; index++) directory.remember(`key ${index}`, cells[0])
+    assert.strictEqual(directory.remembered("first"), cells[0])
+    cells[1].has.add("last")
+    assert.strictEqual(yield* find("last"), 1)
+    assert.deepStrictEqual(["first", "key 0", "last"].map((key) => directory.remembered(key)), [
+      undefined,
+      cells[0],
+      cells[1]
+    ])
+  }))
