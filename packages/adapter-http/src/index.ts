@@ -33,6 +33,8 @@ export { tagCompressed } from "./middleware/EntityTags.ts"
 export { DocsUrl } from "./middleware/ErrorHelp.ts"
 export { ReadDeadline } from "./middleware/ReadDeadline.ts"
 export { LogPaths } from "./middleware/RequestLog.ts"
+export { endpointOf, pathOf } from "./middleware/Routes.ts"
+export { make as limitUnknownKeys } from "./middleware/UnknownKeys.ts"
 
 const handlers = Layer.mergeAll(
   Channels.layer,

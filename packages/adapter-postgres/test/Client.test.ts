@@ -232,7 +232,7 @@ it.layer(Database.layer)("Client", (it) => {
       const renames = Effect.all(Array.from({ length: 8 }, () => rename(commits, id)), { concurrency: "unbounded" })
       const renaming = yield* Effect.forkChild(renames)
       yield* lockWaits(pids, 5)
-      assert.deepInclude(poolUsages(), { name: "commits", max: 5, statements: 5, waiting: 3 })
+      assert.deepInclude(poolUsages(), { name: "commits", labels: {}, max: 5, statements: 5, waiting: 3 })
       yield* free
       yield* Fiber.join(renaming)
       assert.isUndefined(poolUsages().find(isBusy))

@@ -3,7 +3,7 @@ import * as Clock from "@messaging-crm/adapter-postgres/Clock"
 import * as Migrations from "@messaging-crm/adapter-postgres/Migrations"
 import * as Statistics from "@messaging-crm/adapter-postgres/Statistics"
 import * as Writable from "@messaging-crm/adapter-postgres/Writable"
-import { Effect, Layer } from "effect"
+import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { StartupRejected } from "./settings/Config.ts"
 
@@ -26,11 +26,16 @@ export const reasonOf = (error: Error): string => error.cause instanceof Error ?
 const cannotUse = (database: string) => (error: Error) =>
   new StartupRejected({ message: `The database ${database} cannot be used: ${reasonOf(error)}.` })
 
-/** Makes the error for a database that cannot be used. It omits the URL, which contains the password. */
-const unusable = cannotUse("at DATABASE_URL")
+/** Where the database is, for errors. */
+export const Place = Context.Reference<string>("@messaging-crm/server/Database/Place", {
+  defaultValue: () => "at DATABASE_URL"
+})
+
+/** Fails because a database cannot be used. The error omits the URL, which contains the password. */
+const unusable = (error: Error) => Effect.flatMap(Place, (place) => Effect.fail(cannotUse(place)(error)))
 
 /** Migrates the database. Returns the names of the files that were applied. */
-export const migrate = Effect.mapError(Migrations.run, unusable)
+export const migrate = Effect.catch(Migrations.run, unusable)
 
 /** Migrates the database that `dev` keeps in a directory. */
 export const migrateIn = (directory: string) =>
@@ -47,7 +52,7 @@ export const migrated = Layer.effectDiscard(migrate)
 
 /** Layer that fails if the database's schema is behind. */
 export const current = Layer.effectDiscard(
-  Effect.flatMap(Effect.mapError(Migrations.isCurrent, unusable), (isCurrent) =>
+  Effect.flatMap(Effect.catch(Migrations.isCurrent, unusable), (isCurrent) =>
     isCurrent ? Effect.void : Effect.fail(
       new StartupRejected({
         message: "The database schema is out of date. Run `messaging-crm migrate`, or start with --migrate."
@@ -56,7 +61,7 @@ export const current = Layer.effectDiscard(
 )
 
 /** Layer for the database's clock, which every process uses. */
-export const clock = Layer.effectContext(Effect.mapError(Clock.make, unusable))
+export const clock = Layer.effectContext(Effect.catch(Clock.make, unusable))
 
 /** Layer that keeps the database's statistics up to date while tables grow fast. */
 export const statistics = Statistics.layer

@@ -53,18 +53,20 @@ export const crm = <E>(storage: Layer.Layer<Crm.StoragePorts, E>, { outbound }: 
     Layer.provide(storage)
   )
 
-/** Layer for `/metrics` on a port of its own, if one is set. */
-export const metrics = (host: string) =>
+/** Layer for routes of `/metrics` on a port of its own, if one is set. */
+export const metricsOver = <E, R>(host: string, routes: Layer.Layer<never, E, R>) =>
   Layer.unwrap(Effect.map(read(settings.metrics_port), (port) =>
     Option.isNone(port) ? Layer.empty : HttpRouter.serve(
-      Layer.merge(Metrics.layer, Layer.provide(Http.layerRequestLifecycle, Ids.layer)),
+      Layer.merge(routes, Layer.provide(Http.layerRequestLifecycle, Ids.layer)),
       { routerConfig: Http.routerConfig, disableLogger: true, disableListenLog: true }
     ).pipe(Layer.provide(Listener.layer({ host, port: port.value, setting: "METRICS_PORT" })))))
 
-/** Layer for `/metrics` on the API's port, unless it has a port of its own. */
-const metricsOnApiPort = Layer.unwrap(
-  Effect.map(read(settings.metrics_port), (port) => Option.isNone(port) ? Metrics.layer : Layer.empty)
-)
+/** Layer for `/metrics` on a port of its own, if one is set. */
+export const metrics = (host: string) => metricsOver(host, Metrics.layer)
+
+/** Layer for routes of `/metrics` on the API's port, unless it has a port of its own. */
+const metricsOnApiPort = <E, R>(routes: Layer.Layer<never, E, R>) =>
+  Layer.unwrap(Effect.map(read(settings.metrics_port), (port) => Option.isNone(port) ? routes : Layer.empty))
 
 const compression = HttpMiddleware.compression({
   algorithms: ["gzip"],
@@ -72,7 +74,7 @@ const compression = HttpMiddleware.compression({
 })
 
 /** Compresses JSON for clients that accept it. Static pages are stored compressed, and files stay as they are. */
-const compressed = <E, R>(respond: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) => {
+export const compressed = <E, R>(respond: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) => {
   const negotiated = compression(
     HttpEffect.withPreResponseHandler(respond, (_, response) => Effect.succeed(Http.tagCompressed(response)))
   )
@@ -95,23 +97,41 @@ export interface Additions<E, R> {
   ) => Effect.Effect<HttpServerResponse.HttpServerResponse, E, R | HttpServerRequest.HttpServerRequest>
 }
 
+/** The routes outside of the contract that depend on the storage. */
+interface StorageRoutes<E, R> {
+  readonly health: Layer.Layer<never, E, R>
+  readonly metrics: Layer.Layer<never, E, R>
+  readonly ingress: Layer.Layer<never, E, R>
+}
+
+/** Layer for the routes outside of the contract. `/` leads to the docs page, unless `home` names another one. */
+export const ownRoutes = <E, R>({ health, ingress, metrics }: StorageRoutes<E, R>, home = "/docs") =>
+  Layer.mergeAll(
+    Docs.layer,
+    health,
+    metricsOnApiPort(metrics),
+    SecurityTxt.layer,
+    ingress,
+    HttpRouter.add("GET", "/", HttpServerResponse.redirect(home))
+  )
+
 /** Layer for every route of the HTTP server. `/` leads to the docs page, unless `home` names another one. */
 export const api = <E = never, R = never>(
   isReady: Effect.Effect<boolean>,
   { ingress }: Pick<Provider, "ingress">,
-  { home = "/docs", middleware, routes, stop = Effect.void }: Partial<Additions<E, R>> = {}
+  { home, middleware, routes, stop = Effect.void }: Partial<Additions<E, R>> = {}
 ) =>
   // Built after the server, so that it is released first.
   Layer.effectDiscard(EventFollowers.use(({ end }) => Effect.addFinalizer(() => Effect.andThen(stop, end)))).pipe(
     Layer.provideMerge(HttpRouter.serve(
       Layer.mergeAll(
         Http.layer,
-        Docs.layer,
-        Health.layer(isReady),
-        metricsOnApiPort,
-        SecurityTxt.layer,
-        ingress,
-        HttpRouter.add("GET", "/", HttpServerResponse.redirect(home)),
+        ownRoutes<
+          Error,
+          | Layer.Services<typeof Metrics.layer>
+          | Layer.Services<typeof ingress>
+          | Layer.Services<ReturnType<typeof Health.layer>>
+        >({ health: Health.layer(isReady), metrics: Metrics.layer, ingress }, home),
         routes ?? Layer.empty
       ),
       {

@@ -98,3 +98,11 @@ export const isUnroutable = (method: string, path: string, routes: ReadonlyArray
   if (routes.length > 0 && !methodsOf(routes).includes(method)) return true
   return misread_forms.some((isMisread) => isMisread(path, routes)) && isApiPath(path)
 }
+
+/** Returns the route of the contract to which a request goes; undefined if there is none. */
+export const endpointOf = (request: HttpServerRequest.HttpServerRequest): Route | undefined => {
+  const path = pathOf(request)
+  const routes = routesOf(path)
+  const method = request.method === "HEAD" ? "GET" : request.method
+  return isUnroutable(request.method, path, routes) ? undefined : routes.find((route) => route.method === method)
+}

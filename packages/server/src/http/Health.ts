@@ -2,41 +2,56 @@ import * as SharedResult from "@messaging-crm/adapter-http/SharedResult"
 import { HostClockOffset, warningOf } from "@messaging-crm/adapter-postgres/Clock"
 import { ChannelHolds } from "@messaging-crm/core/ChannelHolds"
 import { SecretCanary } from "@messaging-crm/core/SecretCanary"
-import { Effect, Option } from "effect"
+import { Effect, Layer, Option } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 
-const unavailable = (details: Readonly<Record<string, string>>) =>
-  HttpServerResponse.jsonUnsafe({ status: "unavailable", ...details }, { status: 503, headers: { "retry-after": "1" } })
+/** Whether a process can serve the organizations of a database. */
+export interface Readiness {
+  readonly status: "ok" | "degraded" | "unavailable"
+  readonly reason?: string
+  readonly paused_channels?: number
+  readonly warning?: string
+}
 
 /**
- * Layer for `/health/live` and `/health/ready`, which need no key. Live: the
- * process runs. Ready: the database is usable and accepts writes, and a key of `SECRET_KEY` decrypts its
+ * Makes the check of a database. Ready: the database is usable and accepts writes, and a key of `SECRET_KEY` decrypts its
  * secrets, or `reason` names the problem. A host clock that is more than a second off is a warning. `degraded` counts
  * as ready: some channels are paused, and everything else works.
  */
-export const layer = (isReady: Effect.Effect<boolean>) =>
+export const makeReadiness = Effect.fnUntraced(function*(isReady: Effect.Effect<boolean>) {
+  const canary = yield* SecretCanary
+  const holds = yield* ChannelHolds
+  const offset = yield* Effect.serviceOption(HostClockOffset)
+  const countPaused = holds.countPaused.pipe(
+    Effect.timeout("2 seconds"),
+    // If the count fails, the process is still ready.
+    Effect.catchCause(() => Effect.succeed(0))
+  )
+  return Effect.gen(function*(): Effect.fn.Return<Readiness> {
+    if (!(yield* isReady)) return { status: "unavailable" }
+    if (!(yield* canary.isReadable)) return { status: "unavailable", reason: "secret_key" }
+    const paused_channels = yield* countPaused
+    const warning = Option.isNone(offset) ? Option.none() : warningOf(yield* offset.value)
+    return {
+      ...(paused_channels === 0 ? { status: "ok" } : { status: "degraded", paused_channels }),
+      ...Option.isSome(warning) && { warning: warning.value }
+    }
+  })
+})
+
+const respond = (readiness: Readiness) =>
+  HttpServerResponse.jsonUnsafe(
+    readiness,
+    readiness.status === "unavailable" ? { status: 503, headers: { "retry-after": "1" } } : {}
+  )
+
+/** Layer for `/health/live` (the process runs) and `/health/ready`, which need no key. */
+export const layerOver = (readiness: Effect.Effect<Readiness>) =>
   HttpRouter.use(Effect.fnUntraced(function*(router) {
-    const canary = yield* SecretCanary
-    const holds = yield* ChannelHolds
-    const offset = yield* Effect.serviceOption(HostClockOffset)
-    const countPaused = holds.countPaused.pipe(
-      Effect.timeout("2 seconds"),
-      // If the count fails, the process is still ready.
-      Effect.catchCause(() => Effect.succeed(0))
-    )
-    const ready = yield* SharedResult.make(
-      Effect.gen(function*() {
-        if (!(yield* isReady)) return unavailable({})
-        if (!(yield* canary.isReadable)) return unavailable({ reason: "secret_key" })
-        const paused_channels = yield* countPaused
-        const warning = Option.isNone(offset) ? Option.none() : warningOf(yield* offset.value)
-        return HttpServerResponse.jsonUnsafe({
-          ...(paused_channels === 0 ? { status: "ok" } : { status: "degraded", paused_channels }),
-          ...Option.isSome(warning) && { warning: warning.value }
-        })
-      }),
-      "100 millis"
-    )
+    const ready = yield* SharedResult.make(Effect.map(readiness, respond), "100 millis")
     yield* router.add("GET", "/health/live", Effect.succeed(HttpServerResponse.jsonUnsafe({ status: "ok" })))
     yield* router.add("GET", "/health/ready", Effect.withTracerEnabled(ready, false))
   }))
+
+/** Layer for `/health/live` and `/health/ready` of a process with one database. */
+export const layer = (isReady: Effect.Effect<boolean>) => Layer.unwrap(Effect.map(makeReadiness(isReady), layerOver))

@@ -60,8 +60,8 @@ const pool_statements = Metric.gauge("messaging_crm.db_statements", {
 
 /** Updates the gauges of the database's pools. */
 const measurePools = () =>
-  Effect.forEach(poolUsages(), ({ max, name, statements, waiting }) => {
-    const pool = { "db.client.connection.pool.name": name }
+  Effect.forEach(poolUsages(), ({ labels, max, name, statements, waiting }) => {
+    const pool = { ...labels, "db.client.connection.pool.name": name }
     return Effect.all([
       Metric.update(Metric.withAttributes(pool_max, pool), max),
       Metric.update(Metric.withAttributes(pool_pending, pool), waiting),
@@ -79,8 +79,8 @@ const intervals = monitorEventLoopDelay({ resolution })
 export const lateness = (interval_nanos: number): number =>
   Math.max(0, interval_nanos / 1_000_000_000 - resolution / 1000)
 
-/** Updates the gauges of the queue and of this process. Waits for the database for at most 2 seconds. */
-const measure = Effect.gen(function*() {
+/** Updates the gauges of the queue. Waits for the database for at most 2 seconds. */
+export const measureQueue = Effect.gen(function*() {
   const holds = yield* ChannelHolds
   const inbox = yield* CallbackInbox
   const worker = yield* Worker
@@ -89,6 +89,10 @@ const measure = Effect.gen(function*() {
     Effect.exit
   )
   yield* Metric.update(storage_up, seen._tag === "Success" ? 1 : 0)
+})
+
+/** Updates the gauges of this process. */
+const measureProcess = Effect.gen(function*() {
   const { system, user } = process.cpuUsage()
   yield* Metric.update(memory, process.memoryUsage.rss())
   const { heap_size_limit, used_heap_size } = getHeapStatistics()
@@ -103,26 +107,35 @@ const measure = Effect.gen(function*() {
 })
 
 /** Layer for `/metrics`, in the text format of Prometheus. It needs no key and contains no data of organizations. */
-const layerHttp = HttpRouter.use(Effect.fnUntraced(function*(router) {
-  const services = yield* Effect.context<CallbackInbox | ChannelHolds | Worker>()
-  // Clients that reach the port can scrape as often as they like; the text is made once per second.
-  const text = yield* SharedResult.make(
-    Effect.andThen(measure, PrometheusText.format).pipe(Effect.provideContext(services)),
-    "1 second"
-  )
-  const contentType = "text/plain; version=0.0.4; charset=utf-8"
-  yield* router.add("GET", "/metrics", Effect.map(text, (body) => HttpServerResponse.text(body, { contentType })))
-}))
+const layerHttp = (measure: Effect.Effect<void>) =>
+  HttpRouter.use(Effect.fnUntraced(function*(router) {
+    // Clients that reach the port can scrape as often as they like; the text is made once per second.
+    const text = yield* SharedResult.make(Effect.andThen(measure, PrometheusText.format), "1 second")
+    const contentType = "text/plain; version=0.0.4; charset=utf-8"
+    yield* router.add("GET", "/metrics", Effect.map(text, (body) => HttpServerResponse.text(body, { contentType })))
+  }))
 
 /** Layer that updates the gauges every 10 seconds where metrics are exported over OTLP, which does not scrape. */
-const layerExported = Layer.effectDiscard(Effect.gen(function*() {
-  const endpoint = yield* read(settings.otlp_endpoint)
-  if (Option.isSome(endpoint)) yield* Effect.forkScoped(Effect.repeat(measure, Schedule.spaced("10 seconds")))
-}))
+const layerExported = (measure: Effect.Effect<void>) =>
+  Layer.effectDiscard(Effect.gen(function*() {
+    const endpoint = yield* read(settings.otlp_endpoint)
+    if (Option.isSome(endpoint)) yield* Effect.forkScoped(Effect.repeat(measure, Schedule.spaced("10 seconds")))
+  }))
 
 const layerDelays = Layer.effectDiscard(
   Effect.acquireRelease(Effect.sync(() => intervals.enable()), () => Effect.sync(() => intervals.disable()))
 )
 
+/** Layer for the metrics of this process and of work queues. */
+export const layerOver = (measureQueues: Effect.Effect<void>) => {
+  const measure = Effect.andThen(measureQueues, measureProcess)
+  return Layer.mergeAll(layerHttp(measure), layerExported(measure), layerDelays, Layer.effectDiscard(startCounters))
+}
+
 /** Layer for the metrics of this process and of the work queue. */
-export const layer = Layer.mergeAll(layerHttp, layerExported, layerDelays, Layer.effectDiscard(startCounters))
+export const layer = Layer.unwrap(
+  Effect.map(
+    Effect.context<CallbackInbox | ChannelHolds | Worker>(),
+    (services) => layerOver(Effect.provideContext(measureQueue, services))
+  )
+)
