@@ -7,7 +7,9 @@
  */
 import { TryRequests } from "@messaging-crm/adapter-http/Docs"
 import { Worker } from "@messaging-crm/core/Worker"
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Option } from "effect"
+import { Cells } from "./cells/Cells.ts"
+import * as Front from "./cells/Front.ts"
 import * as Print from "./cli/Print.ts"
 import * as Database from "./Database.ts"
 import * as Listener from "./http/Listener.ts"
@@ -15,7 +17,8 @@ import * as Layers from "./Layers.ts"
 import * as Logging from "./observability/Logging.ts"
 import * as Telemetry from "./observability/Telemetry.ts"
 import type { Provider } from "./Provider.ts"
-import { readOr, readRequired, readWithDefault, settings } from "./settings/Config.ts"
+import { read, readOr, readRequired, readWithDefault, settings, StartupRejected } from "./settings/Config.ts"
+import type { CellAddress } from "./settings/Parsers.ts"
 
 export interface WorkerOptions {
   /** Whether the database's schema is brought up to date first. Default: false. */
@@ -35,15 +38,20 @@ export interface ServeOptions extends WorkerOptions {
   readonly console?: boolean
 }
 
+/** The settings of core, and of the docs page. */
+const configured = Effect.map(
+  readOr(settings.docs_try_requests, false),
+  (try_requests) => Layer.merge(Layers.tuning, Layer.succeed(TryRequests, try_requests))
+)
+
 /** The services of the CRM over the configured database, with their settings. */
 const production = Effect.fnUntraced(function*(provider: Provider, { migrate = false }: WorkerOptions) {
   const url = yield* readRequired(settings.database_url)
   yield* readRequired(settings.secret_key)
   const database = (migrate ? Database.migrated : Database.current).pipe(Layer.provideMerge(Layers.database(url)))
   const crm = Layers.crm(Layers.postgres.pipe(Layer.provide(database)), provider)
-  const environment = Layer.mergeAll(
-    Layers.tuning,
-    Layer.succeed(TryRequests, yield* readOr(settings.docs_try_requests, false)),
+  const environment = Layer.merge(
+    yield* configured,
     Layer.merge(Database.clock, Database.statistics).pipe(Layer.provide(database))
   )
   return { crm, database, environment }
@@ -57,7 +65,66 @@ const logStop = <E, R>(service: Layer.Layer<never, E, R>) =>
 const launch = <E, R>(service: Layer.Layer<never, E, R>) =>
   Effect.onInterrupt(Layer.launch(logStop(service)), () => Effect.logInfo("Stopped"))
 
+/** The cells of CELLS, of which this process processes the queues of CELLS_WORKED, or of none without a worker. */
+const cellsOf = Effect.fnUntraced(function*(
+  addresses: ReadonlyArray<CellAddress>,
+  provider: Provider,
+  options: { readonly migrate?: boolean; readonly serves: boolean; readonly works: boolean }
+) {
+  yield* readRequired(settings.secret_key)
+  const worked = yield* read(settings.cells_worked)
+  const { migrate = false, serves, works } = options
+  return Cells.layer(addresses, (name) => ({
+    provider,
+    migrate,
+    serves,
+    works: works && Option.match(worked, { onNone: () => true, onSome: (names) => names.includes(name) })
+  }))
+})
+
 const configuredHost = readOr(settings.host, "0.0.0.0")
+
+/** The layer of the API's listening socket, and its announcement. */
+const listenerOf = Effect.fnUntraced(function*(options: ServeOptions) {
+  const host = options.host ?? (yield* configuredHost)
+  const listen = Listener.layer({ host, port: options.port ?? (yield* readWithDefault(settings.port)) })
+  const announce = Print.announce(options.json ?? false, (address) => ({ base_url: `${address}/v1` }))
+  return { announce, host, listen }
+})
+
+/** Announces a worker, as JSON on stdout or in the log. */
+const announceWorker = ({ json = false }: WorkerOptions) =>
+  Layer.effectDiscard(
+    json ? Print.line(JSON.stringify({ status: "working" })) : Effect.logInfo("Processing the work queue")
+  )
+
+const serveCells = Effect.fnUntraced(function*(
+  addresses: ReadonlyArray<CellAddress>,
+  provider: Provider,
+  options: ServeOptions
+) {
+  const { announce, host, listen } = yield* listenerOf(options)
+  const cells = yield* cellsOf(addresses, provider, { ...options, serves: true, works: options.worker ?? true })
+  const service = announce.pipe(
+    Layer.provide(Layer.merge(Front.layer(provider), Layers.metricsOver(host, Front.metrics))),
+    Layer.provide(listen),
+    Layer.provide(cells)
+  )
+  return yield* launch(service.pipe(Layer.provide(yield* configured)))
+})
+
+const workCells = Effect.fnUntraced(function*(
+  addresses: ReadonlyArray<CellAddress>,
+  provider: Provider,
+  options: WorkerOptions
+) {
+  const worked = yield* read(settings.cells_worked)
+  const own = addresses.filter(({ name }) => Option.isNone(worked) || worked.value.includes(name))
+  const cells = yield* cellsOf(own, provider, { ...options, serves: false, works: true })
+  const metrics = Layers.metricsOver(yield* configuredHost, Front.metrics)
+  const service = announceWorker(options).pipe(Layer.provide(metrics), Layer.provide(cells))
+  return yield* launch(service.pipe(Layer.provide(yield* configured)))
+})
 
 const reporting = Layer.provideMerge(Telemetry.layer, Logging.layer)
 
@@ -68,16 +135,21 @@ const consoleIf = Effect.fnUntraced(function*(isRequested: boolean) {
   return yield* Console.make
 })
 
+const consoleWithCells = "--console serves the organization of one database. Set DATABASE_URL instead of CELLS."
+
 /** Serves the API and the provider's callbacks, and processes the work queue. */
 export const serve = Effect.fnUntraced(function*(provider: Provider, options: ServeOptions = {}) {
+  const addresses = yield* read(settings.cells)
+  if (Option.isSome(addresses)) {
+    if (options.console === true) return yield* new StartupRejected({ message: consoleWithCells })
+    return yield* serveCells(addresses.value, provider, options)
+  }
   const { crm, database, environment } = yield* production(provider, options)
-  const host = options.host ?? (yield* configuredHost)
-  const listen = Listener.layer({ host, port: options.port ?? (yield* readWithDefault(settings.port)) })
+  const { announce, host, listen } = yield* listenerOf(options)
   const additions = yield* consoleIf(options.console ?? false)
   const api = Layer.unwrap(Effect.map(Database.isReady, (isReady) => Layers.api(isReady, provider, additions))).pipe(
     Layer.provide(database)
   )
-  const announce = Print.announce(options.json ?? false, (address) => ({ base_url: `${address}/v1` }))
   const work = options.worker ?? true ? Worker.layerLoop : Layer.empty
   const service = announce.pipe(
     Layer.provide(Layer.mergeAll(api, work, provider.background, Layers.metrics(host))),
@@ -89,14 +161,11 @@ export const serve = Effect.fnUntraced(function*(provider: Provider, options: Se
 
 /** Processes the work queue, without the API. `/metrics` is on `METRICS_PORT`, if that is set. */
 export const worker = Effect.fnUntraced(function*(provider: Provider, options: WorkerOptions = {}) {
+  const addresses = yield* read(settings.cells)
+  if (Option.isSome(addresses)) return yield* workCells(addresses.value, provider, options)
   const { crm, environment } = yield* production(provider, options)
-  const announce = Layer.effectDiscard(
-    options.json === true
-      ? Print.line(JSON.stringify({ status: "working" }))
-      : Effect.logInfo("Processing the work queue")
-  )
   const metrics = Layers.metrics(yield* configuredHost)
-  const service = announce.pipe(
+  const service = announceWorker(options).pipe(
     Layer.provide(Layer.mergeAll(Worker.layerLoop, provider.background, metrics)),
     Layer.provide(crm)
   )

@@ -3,12 +3,13 @@ import { afterAll, describe, it } from "vitest"
 import { type Row, startService } from "./ContractScene.ts"
 import { host, request, uuid } from "./RawHttp.ts"
 
-const { check, stop } = await startService()
-afterAll(stop)
+const [one, cells] = await Promise.all([startService("one"), startService("cells")])
+afterAll(() => Promise.all([one.stop(), cells.stop()]))
 
 const table = (section: string, rows: ReadonlyArray<Row>) =>
   describe(section, () => {
-    for (const row of rows) it(row.rule, () => check(row))
+    for (const row of rows) it(row.rule, () => one.check(row))
+    for (const row of rows) it(`with three cells: ${row.rule}`, () => cells.check(row))
   })
 
 const full = "Authorization: Bearer FULL"
@@ -244,7 +245,9 @@ const continued = "{\"name\":\"continued\",\"color\":\"red\"}"
 const usedKey = "Idempotency-Key: used-by-another-request"
 const created = { status: 201, counted: true, end: "kept" } as const
 
-await check({ rule: "uses a key", send: contact("{\"first_name\":\"Ada\"}", json, usedKey), ...created })
+for (const { check } of [one, cells]) {
+  await check({ rule: "uses a key", send: contact("{\"first_name\":\"Ada\"}", json, usedKey), ...created })
+}
 
 table("§2.5 order of checks", [
   {

@@ -4,6 +4,9 @@ import { HttpServer } from "effect/http"
 import { connect } from "node:net"
 import { assert } from "vitest"
 import { start } from "../../../adapter-http/testing/Service.ts"
+import { Cell, makeApi } from "../../src/cells/Cell.ts"
+import { Cells } from "../../src/cells/Cells.ts"
+import * as Front from "../../src/cells/Front.ts"
 import * as Listener from "../../src/http/Listener.ts"
 import * as Layers from "../../src/Layers.ts"
 import { converse, host, request } from "./RawHttp.ts"
@@ -92,15 +95,43 @@ const checkBody = ({ code, param = null }: Row, { body, headers }: Response) => 
 
 const probe = request("GET /health/live HTTP/1.1", host, "Connection: close")
 
-/** Starts the service as `serve` does, but with its storage in memory, and never ready. */
-export const startService = async () => {
-  const service = start()
-  const runtime = ManagedRuntime.make(
-    Layers.api(Effect.succeed(false), { ingress: Layer.empty }).pipe(
-      Layer.provideMerge(Listener.layer({ host: "127.0.0.1", port: 0 })),
-      Layer.provide(Layer.succeedContext(await service.runtime.context()))
-    )
+type Service = ReturnType<typeof start>
+
+const never = { ingress: Layer.empty } as const
+
+/** The API over one storage. */
+const single = async (service: Service) =>
+  Layers.api(Effect.succeed(false), never).pipe(
+    Layer.provideMerge(Listener.layer({ host: "127.0.0.1", port: 0 })),
+    Layer.provide(Layer.succeedContext(await service.runtime.context()))
   )
+
+const cellOf = Effect.fnUntraced(function*(name: string, service: Service) {
+  const services = yield* Effect.promise(() => service.runtime.context())
+  return new Cell(name, {
+    services,
+    readiness: Effect.succeed({ status: "unavailable" }),
+    respond: yield* makeApi(services)
+  })
+})
+
+/** The API of a process with three cells. The organization of the tests is in the second one. */
+const celled = async (service: Service) =>
+  Front.layer(never).pipe(
+    Layer.provideMerge(Listener.layer({ host: "127.0.0.1", port: 0 })),
+    Layer.provide(Layer.effect(
+      Cells,
+      Effect.map(
+        Effect.all([cellOf("first", start()), cellOf("second", service), cellOf("third", start())]),
+        (all) => ({ all })
+      )
+    ))
+  )
+
+/** Starts the service as `serve` does, but with its storage in memory, and never ready. */
+export const startService = async (cells: "cells" | "one" = "one") => {
+  const service = start()
+  const runtime = ManagedRuntime.make(await (cells === "one" ? single : celled)(service))
   const { port } = new URL(await runtime.runPromise(HttpServer.addressFormattedWith(Effect.succeed)))
   const { organization, owner } = await service.organization()
   const actor = { organization_id: organization.id, member_id: owner.id }

@@ -54,6 +54,12 @@ const rows: Readonly<Record<string, Code>> = {
     ],
     turns: ["server/src/console/Inbox.ts"]
   },
+  "Cells": {
+    numbers: [
+      number("server/src/settings/Parsers.ts", /cells_max = (\d+)/),
+      number("server/src/cells/Directory.ts", /entries_max = ([\d_]+)/)
+    ]
+  },
   "Downloads of files": {
     numbers: [limit("downloads_max"), limit("organization_downloads_max")],
     turns: ["adapter-http/src/handlers/Media.ts"]

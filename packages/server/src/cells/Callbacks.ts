@@ -1,0 +1,103 @@
+/** The services that receive a provider's callbacks, for the channels of all cells. */
+import { CallbackInbox, type CallbackPart } from "@messaging-crm/core/CallbackInbox"
+import { ChannelAccounts, type OpenedAccount } from "@messaging-crm/core/ChannelAccounts"
+import type { ChannelId } from "@messaging-crm/core/Ids"
+import { ChannelUnknown, Inbound } from "@messaging-crm/core/Inbound"
+import { type Context, Effect, Layer, Option } from "effect"
+import type { Cell } from "./Cell.ts"
+import { Cells, startedOf } from "./Cells.ts"
+import { Directory, type Located } from "./Directory.ts"
+
+/** An operation that no callback needs. */
+const unneeded = Effect.die(new Error("A callback does not use this operation"))
+
+const valueOf = Option.map(<A>({ found }: Located<Cell, A>) => found)
+
+type Channels = Directory<ChannelId, Cell>
+
+const makeAccounts = (cells: ReadonlyArray<Cell>, channels: Channels) => {
+  const accounts = new Directory<string, Cell>(cells)
+
+  const lookUp = <A, E>(
+    key: string,
+    ask: (stored: Context.Service.Shape<typeof ChannelAccounts>) => Effect.Effect<Option.Option<A>, E>
+  ) => accounts.find(key, (cell) => cell.use(ChannelAccounts.use(ask)))
+
+  const open = (
+    key: string,
+    ask: (
+      stored: Context.Service.Shape<typeof ChannelAccounts>
+    ) => Effect.Effect<Option.Option<OpenedAccount>, Effect.Error<ReturnType<typeof stored.open>>>
+  ) => Effect.map(lookUp(key, ask), valueOf)
+
+  return ChannelAccounts.of({
+    connect: () => unneeded,
+    setToken: () => unneeded,
+    reseal: unneeded,
+    find: (id) => Effect.map(lookUp(id, ({ find }) => find(id)), valueOf),
+    open: (id) => open(id, (stored) => stored.open(id)),
+    openByAccount: (type, id) => open(`${type} ${id}`, (stored) => stored.openByAccount(type, id)),
+    openByBusinessAccount: (id) => open(`business ${id}`, (stored) => stored.openByBusinessAccount(id)),
+    channelOf: (type, ids) =>
+      Effect.map(
+        lookUp(`${type} ${ids.account_id}`, ({ channelOf }) => channelOf(type, ids)),
+        Option.map(({ cell, found }) => {
+          channels.remember(found, cell)
+          return found
+        })
+      )
+  })
+}
+
+/** Layer for the services of `Provider.ingress`. Each looks for the cell of a channel, and uses the cell's own service. */
+export const layer = Layer.unwrap(Effect.gen(function*() {
+  const { all } = yield* Cells
+  const channels: Channels = new Directory<ChannelId, Cell>(all)
+
+  /** Returns the organization of a channel, and its cell. */
+  const locate = (channel_id: ChannelId) =>
+    channels.find(
+      channel_id,
+      (cell) => cell.use(Effect.map(Inbound.use(({ organizationOf }) => organizationOf(channel_id)), Option.fromNullOr))
+    )
+
+  /** Returns the cell that stores a part. One of an unknown channel is only counted, in any cell. */
+  const cellOf = ({ channel_id }: CallbackPart) =>
+    channel_id === null
+      ? Effect.sync(() => startedOf(all))
+      : Effect.map(locate(channel_id), Option.match({ onNone: () => startedOf(all), onSome: ({ cell }) => cell }))
+
+  const inbox = CallbackInbox.of({
+    measure: unneeded,
+    run: () => unneeded,
+    runOnce: () => unneeded,
+    // If a part cannot be stored, the network repeats the body. Processing the other parts again changes nothing.
+    store: Effect.fnUntraced(function*(source, parts) {
+      const located = yield* Effect.forEach(parts, (part) => Effect.map(cellOf(part), (cell) => ({ cell, part })), {
+        concurrency: 8
+      })
+      yield* Effect.forEach(
+        Map.groupBy(located, ({ cell }) => cell),
+        ([cell, own]) => cell.use(CallbackInbox.use(({ store }) => store(source, own.map(({ part }) => part)))),
+        { concurrency: "unbounded", discard: true }
+      )
+    })
+  })
+
+  const inbound = Inbound.of({
+    organizationOf: (channel_id) => Effect.map(locate(channel_id), (located) => Option.getOrNull(valueOf(located))),
+    receive: (event, callback_id) =>
+      Effect.flatMap(
+        locate(event.channel_id),
+        Option.match({
+          onNone: () => new ChannelUnknown({ channel_id: event.channel_id }),
+          onSome: ({ cell }) => cell.use(Inbound.use(({ receive }) => receive(event, callback_id)))
+        })
+      )
+  })
+
+  return Layer.succeed(ChannelAccounts, makeAccounts(all, channels)).pipe(
+    Layer.merge(Layer.succeed(CallbackInbox, inbox)),
+    Layer.merge(Layer.succeed(Inbound, inbound))
+  )
+}))
