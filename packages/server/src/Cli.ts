@@ -1,6 +1,7 @@
 /** The commands. Each loads what it runs when it is called, so that help appears at once. */
 import { Command } from "effect/cli"
 import { audit } from "./commands/audit.ts"
+import { cells } from "./commands/cells.ts"
 import { channels } from "./commands/channels.ts"
 import { contactFields } from "./commands/contactFields.ts"
 import { contacts } from "./commands/contacts.ts"
@@ -33,6 +34,7 @@ export const root = Command.make("messaging-crm").pipe(
     migrate,
     doctor,
     init,
+    cells,
     organizations,
     members,
     keys,

@@ -1,11 +1,11 @@
-/** The common parts of the admin commands, which run core's operations on the configured database as an operator. */
+/** The common parts of the admin commands, which run core's operations as an operator, on the database of DATABASE_URL or on a cell. */
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { DefaultCountry } from "@messaging-crm/core/Countries"
 import { ConcurrentChanges } from "@messaging-crm/core/Decide"
 import { OrganizationId } from "@messaging-crm/core/Ids"
 import { Organizations } from "@messaging-crm/core/Organizations"
-import { Data, Effect, Schema } from "effect"
-import { Command } from "effect/cli"
+import { Data, Effect, Option, Schema } from "effect"
+import { Command, Flag } from "effect/cli"
 import * as Logging from "../observability/Logging.ts"
 import { check } from "../settings/Config.ts"
 import * as Flags from "./Flags.ts"
@@ -20,20 +20,44 @@ export const reject = (message: string) => () => Effect.fail(new Rejected({ mess
 /** The flag for the organization. */
 export const organization = Flags.id("organization", OrganizationId, "ID of the organization")
 
-/** Provides the operations on the configured database. They are loaded here, so that help appears without them. */
-export const withOperations = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
-  Effect.gen(function*() {
-    yield* check(["database_url"])
-    const { layer } = yield* Effect.promise(() => import("./AdminOperations.ts"))
-    return yield* Effect.provide(effect, layer)
-  }).pipe(Effect.provide(Logging.layer))
+/** The flag for the cell of a new organization. */
+export const cell = Flag.String("cell").pipe(
+  Flags.optional("Cell of the organization; required with CELLS", "the database of DATABASE_URL")
+)
+
+/** The operations are loaded here, so that help appears without them. */
+const loadOperations = Effect.andThen(check(["database_url"]), Effect.promise(() => import("./AdminOperations.ts")))
+
+/** Provides the operations on a cell, or on the only database. */
+export const inCell = <A, E, R>(cell: Option.Option<string>, effect: Effect.Effect<A, E, R>) =>
+  Effect.flatMap(
+    loadOperations,
+    ({ layerOfCell }) => Effect.flatMap(layerOfCell(cell), (layer) => Effect.provide(effect, layer))
+  ).pipe(Effect.provide(Logging.layer))
+
+/** Runs an effect in each cell, or in the only database, whose name is null. */
+export const inEachCell = <A, E, R>(effect: (cell: string | null) => Effect.Effect<A, E, R>) =>
+  Effect.flatMap(loadOperations, ({ databases, inNamed, layerOf }) =>
+    Effect.flatMap(databases, (all) =>
+      Effect.forEach(
+        all,
+        (database) => inNamed(database)(Effect.provide(effect(database.cell), layerOf(database.url), { local: true }))
+      ))).pipe(Effect.provide(Logging.layer))
 
 /** Fails because an organization does not exist. */
 export const organizationAbsent = reject(
   "No organization has this ID. Find the ID with: messaging-crm organizations list."
 )
 
-/** Provides the operations on the configured database, for one organization, and its default country. */
+/** Provides the operations on the database of an organization. */
+const onOrganization = <A, E, R>(organization_id: OrganizationId, effect: Effect.Effect<A, E, R>) =>
+  Effect.flatMap(loadOperations, ({ findLayer }) =>
+    Effect.flatMap(
+      findLayer(organization_id),
+      Option.match({ onNone: organizationAbsent, onSome: (layer) => Effect.provide(effect, layer) })
+    )).pipe(Effect.provide(Logging.layer))
+
+/** Provides the operations on the database of an organization, for the organization, and its default country. */
 export const asOperator = <A, E, R>(organization_id: OrganizationId, effect: Effect.Effect<A, E, R>) =>
   Organizations.use((organizations) => organizations.get(organization_id)).pipe(
     Effect.catchTag("OrganizationNotFound", organizationAbsent),
@@ -47,7 +71,7 @@ export const asOperator = <A, E, R>(organization_id: OrganizationId, effect: Eff
       (error) => error instanceof ConcurrentChanges,
       reject("Concurrent requests changed the same data. Nothing was changed. Run the command again.")
     ),
-    withOperations
+    (operation) => onOrganization(organization_id, operation)
   )
 
 type FlagNames = Readonly<Record<string, string>>

@@ -15,7 +15,7 @@ import { SqlClient } from "effect/sql"
 import * as BuiltInProviders from "../BuiltInProviders.ts"
 import { reasonOf } from "../Database.ts"
 import * as Layers from "../Layers.ts"
-import { checkService, read, readRequired, settings } from "../settings/Config.ts"
+import { checkService, read, settings } from "../settings/Config.ts"
 import * as AdminOperations from "./AdminOperations.ts"
 
 /** The result of one check. */
@@ -160,15 +160,28 @@ const unusable = (error: Error) =>
   ]
 
 /** The checks that need a current schema. */
-const inside = Effect.all([secret, clock, channels, webhooks]).pipe(
-  Effect.provide(BuiltInProviders.accountCheck),
-  Effect.provide(AdminOperations.layer)
-)
+const inside = (url: AdminOperations.ConfiguredDatabase["url"]) =>
+  Effect.all([secret, clock, channels, webhooks]).pipe(
+    Effect.provide(BuiltInProviders.accountCheck),
+    Effect.provide(AdminOperations.layerOf(url), { local: true })
+  )
+
+/** The checks of one database. Those of a cell have its name. */
+const checkDatabase = ({ cell, url }: AdminOperations.ConfiguredDatabase) =>
+  Effect.gen(function*() {
+    const outside = yield* Effect.provide(Effect.all([version, schema]), Layers.database(url), { local: true })
+    return outside.some(({ state }) => state === "failed") ? outside : [...outside, ...yield* inside(url)]
+  }).pipe(
+    // The other cells are checked, too.
+    Effect.catch((error) => cell === null ? Effect.fail(error) : Effect.succeed(unusable(error))),
+    Effect.map((found) =>
+      cell === null ? found : found.map((finding) => ({ ...finding, name: `${finding.name} of ${cell}` }))
+    )
+  )
 
 const afterSettings = Effect.gen(function*() {
-  const url = yield* readRequired(settings.database_url)
-  const outside = yield* Effect.provide(Effect.all([version, schema]), Layers.database(url))
-  return outside.some(({ state }) => state === "failed") ? outside : [...outside, ...yield* inside]
+  const found = yield* Effect.forEach(yield* AdminOperations.databases, checkDatabase)
+  return found.flat()
 })
 
 /** Runs the checks. If a check fails that later ones depend on, the later ones are skipped. */

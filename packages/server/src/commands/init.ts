@@ -45,10 +45,11 @@ export const init = Command.make(
     business_account: Flag.String("business-account").pipe(
       Flags.optional("ID of the business account; required for a phone_messaging channel", "none")
     ),
+    cell: Admin.cell,
     expires: Flag.Literals("expires", Expiry.literals).pipe(Flags.withDefault("1y", "Lifetime of the API key")),
     json: Print.json
   },
-  Effect.fnUntraced(function*({ address, business_account, channel_name, expires, json, type, ...flags }) {
+  Effect.fnUntraced(function*({ address, business_account, cell, channel_name, expires, json, type, ...flags }) {
     const organization = yield* Admin.typed(CreateOrganization, flags)
     if (networkOf(type).has_templates !== Option.isSome(business_account)) {
       return yield* businessAccountMismatch(type)
@@ -59,7 +60,7 @@ export const init = Command.make(
       address,
       phone_messaging_business_account_id: Option.getOrNull(business_account)
     }, { name: "channel-name" })
-    const made = yield* Admin.withOperations(Effect.orDie(make(organization, channel, expires)))
+    const made = yield* Admin.inCell(cell, Effect.orDie(make(organization, channel, expires)))
     const lines = Object.entries(made).map(([name, value]) => `export ${name.toUpperCase()}='${value}'`)
     yield* Print.result(json, made, lines.join("\n"))
     yield* Print.note("The API key has every scope and is not shown again. Store it.")

@@ -19,14 +19,15 @@ const create = Command.make(
     default_country: Flag.String("default-country").pipe(
       Flags.optional("Country whose phone numbers are read as they are dialed within it, such as DE", "none")
     ),
+    cell: Admin.cell,
     json: Print.json
   },
-  Effect.fnUntraced(function*({ default_country, json, ...flags }) {
+  Effect.fnUntraced(function*({ cell, default_country, json, ...flags }) {
     const input = yield* Admin.typed(CreateOrganization, {
       ...flags,
       default_country: Option.getOrNull(default_country)
     })
-    const created = yield* Admin.withOperations(Organizations.use((organizations) => organizations.create(input)))
+    const created = yield* Admin.inCell(cell, Organizations.use((organizations) => organizations.create(input)))
     const { organization, owner } = created
     yield* Print.result(json, Created(created), `Organization ${organization.id}, owner ${owner.id} (${owner.email}).`)
   })
@@ -34,7 +35,13 @@ const create = Command.make(
   Command.withDescription("Create an organization with its first owner"),
   Command.withExamples([
     { command: "messaging-crm organizations create --name Acme --owner-name Ada --owner-email ada@acme.example" },
-    { command: "messaging-crm organizations create --name Acme --owner-name Ada --owner-email ada@acme.example --json" }
+    {
+      command: "messaging-crm organizations create --name Acme --owner-name Ada --owner-email ada@acme.example --json"
+    },
+    {
+      command:
+        "messaging-crm organizations create --name Acme --owner-name Ada --owner-email ada@acme.example --cell eu-1"
+    }
   ])
 )
 
@@ -80,12 +87,17 @@ const list = Command.make(
   "list",
   { json: Print.json },
   Effect.fnUntraced(function*({ json }) {
-    const found = yield* Admin.withOperations(Organizations.use((organizations) => organizations.list))
-    const rows = found.map((row) => toJson(row))
+    const found = yield* Admin.inEachCell((cell) =>
+      Effect.map(
+        Organizations.use((organizations) => organizations.list),
+        (all) => all.map((row) => ({ ...toJson(row), ...(cell === null ? {} : { cell }) }))
+      )
+    )
+    const rows = found.flat()
     yield* Print.result(json, rows, Print.table(rows))
   })
 ).pipe(
-  Command.withDescription("List the organizations, oldest first"),
+  Command.withDescription("List the organizations of each cell, oldest first"),
   Command.withExamples([
     { command: "messaging-crm organizations list" },
     { command: "messaging-crm organizations list --json" }

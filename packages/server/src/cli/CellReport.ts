@@ -1,0 +1,50 @@
+/** The rows of `cells list`. */
+import * as Hosts from "@messaging-crm/adapter-postgres/Hosts"
+import * as Migrations from "@messaging-crm/adapter-postgres/Migrations"
+import * as SchemaUse from "@messaging-crm/adapter-postgres/SchemaUse"
+import { SecretCanary } from "@messaging-crm/core/SecretCanary"
+import { Effect, Option, Redacted } from "effect"
+import { reasonOf } from "../Database.ts"
+import * as Layers from "../Layers.ts"
+import { type ConfiguredDatabase, databases, layerOf } from "./AdminOperations.ts"
+
+/** Returns the hosts and the database of a URL, without the password. */
+const serverOf = (url: Redacted.Redacted): string =>
+  Option.match(Hosts.parse(Redacted.value(url)), {
+    onNone: () => "",
+    onSome: (hosts) => `${hosts.map(({ host, port }) => `${host}:${port}`).join(",")}/${hosts[0].database}`
+  })
+
+const unknown = {
+  schema: null,
+  postgres: null,
+  organizations: null,
+  bytes: null,
+  work: null,
+  sessions: null,
+  sessions_max: null
+}
+
+/** Returns what is wrong with the cell's schema and secret key; null if nothing is. */
+const problemOf = Effect.fnUntraced(function*({ url }: ConfiguredDatabase) {
+  const isCurrent = yield* Migrations.isCurrent
+  if (!isCurrent) return "its schema is out of date. Run `messaging-crm migrate`"
+  const isReadable = yield* Effect.provide(SecretCanary.use(({ peek }) => peek), layerOf(url), { local: true })
+  return Option.contains(isReadable, false) ? "SECRET_KEY does not decrypt its secrets" : null
+})
+
+const report = (database: ConfiguredDatabase) => {
+  const { cell, url } = database
+  const name = { cell, server: serverOf(url) }
+  return Effect.gen(function*() {
+    const problem = yield* problemOf(database)
+    const use = problem === null || problem.startsWith("SECRET_KEY") ? yield* SchemaUse.read : unknown
+    return { ...name, status: problem ?? "ok", ...use }
+  }).pipe(
+    Effect.provide(Layers.database(url), { local: true }),
+    Effect.catch((error) => Effect.succeed({ ...name, status: `unavailable: ${reasonOf(error)}`, ...unknown }))
+  )
+}
+
+/** Returns a row for each cell. One that is down has no numbers, and a status that says why. */
+export const rows = Effect.flatMap(databases, (all) => Effect.forEach(all, report, { concurrency: 8 }))

@@ -1,0 +1,184 @@
+/** Processes that serve three cells on two PostgreSQL servers. */
+import { assert, it } from "@effect/vitest"
+import { Effect, Schema } from "effect"
+import { freePort } from "../../src/dev/FreePort.ts"
+import { eventually } from "../../testing/Eventually.ts"
+import * as Api from "../../testing/processes/Api.ts"
+import * as Cells from "../../testing/processes/Cells.ts"
+import * as Network from "../../testing/processes/Network.ts"
+import * as Processes from "../../testing/processes/Processes.ts"
+import * as Servers from "../../testing/processes/Servers.ts"
+
+const Made = Schema.Struct({ organization_id: Schema.String, channel_id: Schema.String, api_key: Schema.String })
+
+type Organization = typeof Made.Type & { readonly cell: string }
+
+const Resource = Schema.fromJsonString(
+  Schema.Struct({ data: Schema.Struct({ id: Schema.String, status: Schema.optionalKey(Schema.String) }) })
+)
+const Page = Schema.fromJsonString(Schema.Struct({ data: Schema.Array(Schema.Struct({ id: Schema.String })) }))
+
+const resourceOf = (text: string) => Schema.decodeUnknownSync(Resource)(text).data
+const idsOf = (text: string) => Schema.decodeUnknownSync(Page)(text).data.map(({ id }) => id)
+
+/** Creates an organization in a cell, with a channel and a key. */
+const create = Effect.fnUntraced(function*(environment: Processes.Environment, cell: string, number: number) {
+  const owner = ["--name", cell, "--owner-name", "Ada", "--owner-email", "ada@acme.example"]
+  const channel = ["--type", "phone_messaging", "--address", `+49301234560${number}`, "--business-account", "acme"]
+  const made = yield* Processes.command(["init", ...owner, ...channel, "--cell", cell], environment)
+  return { ...Schema.decodeUnknownSync(Made)(made), cell }
+})
+
+/** Three cells with an organization in each, and a mock network that calls back to all servers. */
+const installation = Effect.fnUntraced(function*(servers: ReadonlyArray<Servers.Server>) {
+  const cells = yield* Cells.make
+  const network_port = yield* freePort
+  const environment = {
+    ...Network.networks.mock.settings(`http://127.0.0.1:${network_port}`, ""),
+    CELLS: cells.setting,
+    SECRET_KEY: Buffer.alloc(32, 7).toString("base64"),
+    HOST: "127.0.0.1",
+    RATE_LIMIT_PER_MINUTE: "100000"
+  }
+  yield* Processes.command(["migrate"], environment)
+  const organizations = yield* Effect.forEach(Cells.names, (name, index) => create(environment, name, index))
+  yield* Network.networks.mock.start(network_port, servers, environment)
+  return { ...cells, environment, organizations }
+})
+
+const post = (server: Servers.Server, { api_key, cell }: Organization, name: string) =>
+  Api.request(server, "POST", "/contacts", {
+    key: api_key,
+    json: { first_name: `${cell} ${name}` },
+    idempotency_key: `contact-${name}`
+  })
+
+const list = (server: Servers.Server, { api_key }: Organization) =>
+  Api.request(server, "GET", "/contacts", { key: api_key })
+
+/** Starts a conversation, and waits until the network's callbacks have reported its message as read. */
+const converse = Effect.fnUntraced(function*(server: Servers.Server, { api_key, cell, channel_id }: Organization) {
+  const json = Api.newConversation(channel_id, "+4915112345678", cell)
+  const started = yield* Api.request(server, "POST", "/conversations", {
+    key: api_key,
+    json,
+    idempotency_key: `start-${cell}`
+  })
+  assert.strictEqual(started.status, 202, started.text)
+  const { id } = resourceOf(started.text)
+  yield* eventually(
+    Api.request(server, "GET", `/sends/${id}`, { key: api_key }),
+    ({ text }) => resourceOf(text).status === "sent"
+  )
+  const conversations = yield* Api.request(server, "GET", "/conversations", { key: api_key })
+  const [conversation] = idsOf(conversations.text)
+  yield* eventually(
+    Api.request(server, "GET", `/conversations/${conversation}/messages`, { key: api_key }),
+    ({ text }) => /"status":"read"/.test(text)
+  )
+})
+
+const stranger = `svc_live_${"a".repeat(43)}`
+
+const readiness = (server: Servers.Server) =>
+  Effect.promise(async () => {
+    const response = await fetch(`${server.url}/health/ready`)
+    return { status: response.status, body: await response.json() as { readonly cells: Record<string, unknown> } }
+  })
+
+it.live("a process serves the organizations of every cell, and processes their queues and callbacks", () =>
+  Effect.gen(function*() {
+    const server = yield* Servers.reserve
+    const { environment, organizations } = yield* installation([server])
+    yield* Servers.serve(environment, server)
+    const ids = yield* Effect.forEach(
+      organizations,
+      (organization) => Effect.map(post(server, organization, "first"), ({ text }) => resourceOf(text).id)
+    )
+    for (const [index, organization] of organizations.entries()) {
+      assert.deepStrictEqual(idsOf((yield* list(server, organization)).text), [ids[index]])
+      // A retry gets the recorded response of its own cell.
+      assert.strictEqual(resourceOf((yield* post(server, organization, "first")).text).id, ids[index])
+    }
+    yield* Effect.forEach(organizations, (organization) => converse(server, organization), { concurrency: 3 })
+    assert.strictEqual((yield* Api.request(server, "GET", "/contacts", { key: stranger })).status, 401)
+    const ready = yield* readiness(server)
+    assert.deepStrictEqual(ready, {
+      status: 200,
+      body: { status: "ok", cells: Object.fromEntries(Cells.names.map((name) => [name, { status: "ok" }])) }
+    } as never)
+    const listed = yield* Processes.command(["organizations", "list"], environment)
+    assert.deepStrictEqual(
+      (listed as ReadonlyArray<Record<string, unknown>>).map(({ cell, id }) => [cell, id]),
+      organizations.map(({ cell, organization_id }) => [cell, organization_id])
+    )
+    const report = yield* Processes.command(["cells", "list"], environment)
+    assert.deepStrictEqual(
+      (report as ReadonlyArray<Record<string, unknown>>).map((
+        { cell, organizations, schema, status }
+      ) => [cell, schema, status, organizations]),
+      [["eu-1", "one", "ok", 1], ["eu-2", "two", "ok", 1], ["us-1", "three", "ok", 1]]
+    )
+    const metrics = yield* Effect.promise(async () => (await fetch(`${server.url}/metrics`)).text())
+    for (const name of Cells.names) assert.match(metrics, new RegExp(`messaging_crm_storage_up\\{cell="${name}"\\} 1`))
+  }).pipe(Effect.scoped))
+
+it.live("a cell that is down affects only its organizations", () =>
+  Effect.gen(function*() {
+    const [server, late] = [yield* Servers.reserve, yield* Servers.reserve]
+    const { environment, organizations, start, stop } = yield* installation([server])
+    yield* Servers.serve(environment, server)
+    const [first, second, third] = organizations
+    if (first === undefined || second === undefined || third === undefined) return assert.fail("A cell is missing.")
+    yield* Effect.forEach(organizations, (organization) => post(server, organization, "before"))
+    yield* stop
+    assert.strictEqual((yield* post(server, third, "while down")).status, 500)
+    for (const organization of [first, second]) {
+      assert.strictEqual((yield* post(server, organization, "while down")).status, 201)
+      yield* converse(server, organization)
+    }
+    // It may be a key of the cell that is down.
+    assert.strictEqual((yield* Api.request(server, "GET", "/contacts", { key: stranger })).status, 500)
+    const degraded = yield* eventually(readiness(server), ({ body }) =>
+      JSON.stringify(body.cells["us-1"]) === JSON.stringify({ status: "unavailable" }))
+    assert.strictEqual(degraded.status, 200)
+    const listed = yield* Processes.run(["cells", "list", "--json"], environment)
+    assert.strictEqual(listed.code, 1)
+    assert.match(listed.stdout, /"cell":"us-1","server":"127\.0\.0\.1:\d+\/postgres","status":"unavailable: /)
+    assert.match(listed.stderr, /1 of 3 cells cannot be used/)
+    // A process also starts without the cell, and gets it later.
+    yield* Servers.serveApi(environment, late)
+    assert.strictEqual((yield* post(late, first, "late")).status, 201)
+    assert.strictEqual((yield* post(late, third, "late")).status, 500)
+    yield* start
+    for (const each of [server, late]) {
+      yield* eventually(post(each, third, "after"), ({ status }) =>
+        status === 201)
+    }
+    yield* eventually(post(server, third, "while down"), ({ status }) => status === 201)
+    yield* converse(late, third)
+  }).pipe(Effect.scoped), 120_000)
+
+it.live("a worker processes the cells of CELLS_WORKED only", () =>
+  Effect.gen(function*() {
+    const server = yield* Servers.reserve
+    const { environment, organizations } = yield* installation([server])
+    yield* Servers.serveApi(environment, server)
+    const [first, second, third] = organizations
+    if (first === undefined || second === undefined || third === undefined) return assert.fail("A cell is missing.")
+    const worker = yield* Processes.startMain(["worker", "--json"], { ...environment, CELLS_WORKED: "eu-2,us-1" })
+    yield* Processes.untilOutput(worker)
+    yield* Effect.forEach([second, third], (organization) => converse(server, organization), { concurrency: 2 })
+    const json = Api.newConversation(first.channel_id, "+4915112345678", "x")
+    const started = yield* Api.request(server, "POST", "/conversations", {
+      key: first.api_key,
+      json,
+      idempotency_key: "start-first"
+    })
+    const { id } = resourceOf(started.text)
+    const read = Api.request(server, "GET", `/sends/${id}`, { key: first.api_key })
+    assert.strictEqual(resourceOf((yield* read).text).status, "queued")
+    const other = yield* Processes.startMain(["worker", "--json"], { ...environment, CELLS_WORKED: "eu-1" })
+    yield* Processes.untilOutput(other)
+    yield* eventually(read, ({ text }) => resourceOf(text).status === "sent")
+  }).pipe(Effect.scoped))
