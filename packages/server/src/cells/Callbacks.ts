@@ -21,7 +21,7 @@ const makeAccounts = (cells: ReadonlyArray<Cell>, channels: Channels) => {
   const lookUp = <A, E>(
     key: string,
     ask: (stored: Context.Service.Shape<typeof ChannelAccounts>) => Effect.Effect<Option.Option<A>, E>
-  ) => accounts.find(key, (cell) => cell.use(ChannelAccounts.use(ask)))
+  ) => accounts.find(key, (cell) => cell.use(ChannelAccounts, ask))
 
   const open = (
     key: string,
@@ -58,7 +58,7 @@ export const layer = Layer.unwrap(Effect.gen(function*() {
   const locate = (channel_id: ChannelId) =>
     channels.find(
       channel_id,
-      (cell) => cell.use(Effect.map(Inbound.use(({ organizationOf }) => organizationOf(channel_id)), Option.fromNullOr))
+      (cell) => cell.use(Inbound, ({ organizationOf }) => Effect.map(organizationOf(channel_id), Option.fromNullOr))
     )
 
   /** Returns the cell that stores a part. One of an unknown channel is only counted, in any cell. */
@@ -78,7 +78,7 @@ export const layer = Layer.unwrap(Effect.gen(function*() {
       })
       yield* Effect.forEach(
         Map.groupBy(located, ({ cell }) => cell),
-        ([cell, own]) => cell.use(CallbackInbox.use(({ store }) => store(source, own.map(({ part }) => part)))),
+        ([cell, own]) => cell.use(CallbackInbox, ({ store }) => store(source, own.map(({ part }) => part))),
         { concurrency: "unbounded", discard: true }
       )
     })
@@ -91,7 +91,7 @@ export const layer = Layer.unwrap(Effect.gen(function*() {
         locate(event.channel_id),
         Option.match({
           onNone: () => new ChannelUnknown({ channel_id: event.channel_id }),
-          onSome: ({ cell }) => cell.use(Inbound.use(({ receive }) => receive(event, callback_id)))
+          onSome: ({ cell }) => cell.use(Inbound, ({ receive }) => receive(event, callback_id))
         })
       )
   })

@@ -150,11 +150,16 @@ export class Cell {
     return this.state instanceof CellNotStarted ? null : this.state
   }
 
-  /** Uses the services of the cell. Dies until the cell has started. */
-  use<A, E, R>(effect: Effect.Effect<A, E, R | Services>): Effect.Effect<A, E, Exclude<R, Services>> {
-    return Effect.suspend(() =>
-      this.state instanceof CellNotStarted ? Effect.die(this.state) : Effect.provideContext(effect, this.state.services)
-    )
+  /** Uses a service of the cell, with the clock of its database. Dies until the cell has started. */
+  use<I extends Services, S, A, E, R>(
+    service: Context.Key<I, S>,
+    use: (service: S) => Effect.Effect<A, E, R>
+  ): Effect.Effect<A, E, R> {
+    return Effect.suspend(() => {
+      if (this.state instanceof CellNotStarted) return Effect.die(this.state)
+      const { services } = this.state
+      return Effect.provideService(use(Context.get(services, service)), Clock.Clock, Context.get(services, Clock.Clock))
+    })
   }
 
   /** Responds to a request to the API. Dies until the cell has started. */
@@ -180,6 +185,7 @@ export class Cell {
       )
       this.state = started
     }).pipe(
+      Effect.catchDefect((defect) => Effect.fail(defect instanceof Error ? defect : new Error(String(defect)))),
       Effect.tapError((error) =>
         Effect.sync(() => {
           this.state = new CellNotStarted({ name: this.name, reason: Database.reasonOf(error).replace(/\.$/, "") })

@@ -1,5 +1,5 @@
 /** A directory of cells: a process remembers in which cell it has found something, and asks all cells at once for the rest. */
-import { Cause, Data, Effect, Option } from "effect"
+import { Cause, Data, Duration, Effect, Exit, Option } from "effect"
 
 /** The maximum number of entries of a directory. The oldest one is removed. */
 const entries_max = 10_000
@@ -13,6 +13,17 @@ export interface Located<Cell, A> {
 /** A cell does not have it. */
 class Absent extends Data.TaggedError("Absent")<{}> {}
 
+/** A cell has not said in time whether it has something. */
+class CellSilent extends Data.TaggedError("CellSilent")<{}> {
+  override readonly message = "A cell has not responded in time"
+}
+
+/** A cell that did not respond to the last question about a new key. One further question at a time finds out when it does. */
+interface Failed {
+  readonly cause: Cause.Cause<never>
+  isAsked: boolean
+}
+
 /**
  * A directory of cells by key.
  *
@@ -21,9 +32,14 @@ class Absent extends Data.TaggedError("Absent")<{}> {}
 export class Directory<Key, Cell> {
   private readonly cells: ReadonlyArray<Cell>
   private readonly known = new Map<Key, Cell>()
+  private readonly failed = new Map<Cell, Failed>()
 
-  constructor(cells: ReadonlyArray<Cell>) {
+  private readonly silence_max: Duration.Duration
+
+  /** `silence_max` is how long a cell can take to say whether it has something new. */
+  constructor(cells: ReadonlyArray<Cell>, silence_max = Duration.seconds(2)) {
     this.cells = cells
+    this.silence_max = silence_max
   }
 
   /** Returns the cell that the directory remembers for a key. */
@@ -59,6 +75,30 @@ export class Directory<Key, Cell> {
     })
   }
 
+  /** Asks a cell about a new key. While the cell is down, only one question at a time waits for it. */
+  private askNew<A, E, R>(
+    cell: Cell,
+    ask: (cell: Cell) => Effect.Effect<Option.Option<A>, E, R>
+  ): Effect.Effect<Option.Option<A>, E, R> {
+    return Effect.suspend(() => {
+      const last = this.failed.get(cell)
+      if (last?.isAsked === true) return Effect.failCause(last.cause)
+      if (last !== undefined) last.isAsked = true
+      const asked = Effect.timeoutOrElse(ask(cell), {
+        duration: this.silence_max,
+        orElse: () => Effect.die(new CellSilent())
+      })
+      return Effect.onExit(asked, (exit) =>
+        Effect.sync(() => {
+          if (last !== undefined) last.isAsked = false
+          if (Exit.isFailure(exit) && Cause.hasDies(exit.cause)) {
+            const defects = exit.cause.reasons.filter(Cause.isDieReason)
+            this.failed.set(cell, { cause: Cause.fromReasons(defects), isAsked: false })
+          } else if (Exit.isSuccess(exit)) this.failed.delete(cell)
+        }))
+    })
+  }
+
   private findIn<A, E, R>(
     cells: ReadonlyArray<Cell>,
     key: Key,
@@ -67,7 +107,7 @@ export class Directory<Key, Cell> {
     if (cells.length === 0) return Effect.succeedNone
     const asked = cells.map((cell) =>
       Effect.flatMap(
-        ask(cell),
+        this.askNew(cell, ask),
         (found): Effect.Effect<Located<Cell, A>, Absent> =>
           Option.isSome(found) ? Effect.succeed({ cell, found: found.value }) : new Absent()
       )

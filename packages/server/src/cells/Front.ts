@@ -44,12 +44,14 @@ const eachStarted = (use: (cell: Cell) => Effect.Effect<void>) =>
     )
   )
 
+/** Updates the gauges of a cell's queue. */
+const measure = ({ running }: Cell) =>
+  running === null ? Effect.void : Effect.provideContext(Metrics.measureQueue, running.services)
+
 /** Layer for `/metrics`. The metrics of a cell's queue have its name as a label. */
 export const metrics = Layer.unwrap(
   Effect.map(
-    eachStarted((cell) =>
-      Effect.provideService(cell.use(Metrics.measureQueue), Metric.CurrentMetricAttributes, { cell: cell.name })
-    ),
+    eachStarted((cell) => Effect.provideService(measure(cell), Metric.CurrentMetricAttributes, { cell: cell.name })),
     Metrics.layerOver
   )
 )
@@ -80,7 +82,7 @@ export const layer = ({ ingress }: Pick<Provider, "ingress">) => {
   // Built after the server, so that it is released first.
   const endWaits = Layer.effectDiscard(
     Effect.flatMap(
-      eachStarted((cell) => cell.use(EventFollowers.use(({ end }) => end))),
+      eachStarted((cell) => cell.use(EventFollowers, ({ end }) => end)),
       (end) => Effect.addFinalizer(() => end)
     )
   )

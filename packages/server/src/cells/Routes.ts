@@ -64,7 +64,7 @@ export const make = (cells: ReadonlyArray<Cell>) => {
       Resolution.Key({ digest, exit })
     const located = keys.find(
       digest,
-      (cell) => foundUnless(isUnauthorized)(cell.use(ApiKeys.use(({ authenticate }) => authenticate(digest))))
+      (cell) => foundUnless(isUnauthorized)(cell.use(ApiKeys, ({ authenticate }) => authenticate(digest)))
     )
     // Fails as authentication does, so that the limit applies to keys that no cell has accepted.
     const found = Effect.flatMap(located, (found) => Effect.fromOption(found, () => new Unauthorized()))
@@ -80,7 +80,7 @@ export const make = (cells: ReadonlyArray<Cell>) => {
     const owner = link.slice(0, link.indexOf("."))
     const located = owners.find(
       owner,
-      (cell) => foundUnless(isMediaNotFound)(cell.use(Media.use(({ open }) => open(link))))
+      (cell) => foundUnless(isMediaNotFound)(cell.use(Media, ({ open }) => open(link)))
     )
     const found = Effect.flatMap(located, (found) => Effect.fromOption(found, () => new MediaNotFound()))
     return Effect.matchCauseEffect(found, {
@@ -99,7 +99,7 @@ export const make = (cells: ReadonlyArray<Cell>) => {
       return yield* ofLink(Http.pathOf(request).slice("/media/".length))
     }
     const presented = yield* credential
-    const digest = yield* Effect.option(startedOf(cells).use(ApiKeys.use(({ digest }) => digest(presented))))
+    const digest = yield* Effect.option(startedOf(cells).use(ApiKeys, ({ digest }) => digest(presented)))
     // Without a key, any cell responds as a single one does.
     return yield* Option.match(digest, { onNone: () => nothing, onSome: ofKey })
   })

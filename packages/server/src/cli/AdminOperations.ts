@@ -1,7 +1,7 @@
 /** The operations on a configured database, without a provider: what the admin commands run. */
 import type { OrganizationId } from "@messaging-crm/core/Ids"
 import { Organizations } from "@messaging-crm/core/Organizations"
-import { Effect, Layer, Option, type Redacted } from "effect"
+import { Duration, Effect, Layer, Option, type Redacted } from "effect"
 import * as BuiltInProviders from "../BuiltInProviders.ts"
 import { Directory } from "../cells/Directory.ts"
 import * as Database from "../Database.ts"
@@ -47,12 +47,15 @@ export const databases = Effect.flatMap(
 export const inNamed = ({ cell }: ConfiguredDatabase) => <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   cell === null ? effect : Effect.provideService(effect, Database.Place, `of the cell ${cell}`)
 
+/** How long a command waits for a cell. */
+const cell_time_max = Duration.seconds(15)
+
 /** Layer for the operations on the database of an organization, which is looked for in all cells at once. None if no cell has it. */
 export const findLayer = Effect.fnUntraced(function*(organization_id: OrganizationId) {
   const all = yield* databases
   const [only] = all
   if (all.length === 1 && only !== undefined) return Option.some(layerOf(only.url))
-  const located = yield* new Directory<OrganizationId, ConfiguredDatabase>(all).find(
+  const located = yield* new Directory<OrganizationId, ConfiguredDatabase>(all, cell_time_max).find(
     organization_id,
     (database) =>
       Organizations.use(({ get }) => Effect.option(get(organization_id))).pipe(

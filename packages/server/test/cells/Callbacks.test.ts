@@ -16,7 +16,7 @@ type Started = Effect.Success<ReturnType<typeof startCell>>
 
 /** Connects a channel with an account in a cell. */
 const connect = ({ cell, organization: { organization, owner } }: Started, account_id: string) =>
-  cell.use(ChannelAccounts.use((accounts) =>
+  cell.use(ChannelAccounts, (accounts) =>
     accounts.connect(
       ConnectChannel.make({
         type: "page_messaging",
@@ -26,8 +26,7 @@ const connect = ({ cell, organization: { organization, owner } }: Started, accou
       }),
       { account_id, app_id: "app", page_id: null },
       ChannelToken.make(Redacted.make("token"))
-    )
-  )).pipe(Effect.provideService(CurrentActor, { organization_id: organization.id, member_id: owner.id }))
+    )).pipe(Effect.provideService(CurrentActor, { organization_id: organization.id, member_id: owner.id }))
 
 const started = Effect.gen(function*() {
   const cells = [yield* startCell("one"), yield* startCell("two")] as const
@@ -42,10 +41,10 @@ const accountOf = (account_id: string) =>
 /** The bodies that a cell has stored. */
 const storedIn = Effect.fnUntraced(function*({ cell }: Started) {
   const bodies: Array<string> = []
-  const take = CallbackInbox.use(({ runOnce }) =>
-    runOnce(({ body }) => Effect.sync(() => void bodies.push(new TextDecoder().decode(body))))
+  yield* cell.use(
+    CallbackInbox,
+    ({ runOnce }) => runOnce(({ body }) => Effect.sync(() => void bodies.push(new TextDecoder().decode(body))))
   )
-  yield* cell.use(take)
   return bodies
 })
 

@@ -1,5 +1,6 @@
 import { assert, it } from "@effect/vitest"
 import { Cause, Deferred, Effect, Exit, Fiber, Option } from "effect"
+import { TestClock } from "effect/testing"
 import { Directory } from "../../src/cells/Directory.ts"
 
 /** A cell that counts how often it is asked. */
@@ -78,6 +79,36 @@ it.effect("does not wait for a cell that does not respond", () =>
       directory.find("a", (cell) => cell === "silent" ? Deferred.await(never) : Effect.succeedSome("found"))
     )
     assert.deepStrictEqual(yield* Fiber.join(finding), Option.some({ cell: "open" as const, found: "found" }))
+  }))
+
+it.effect("lets one new key at a time wait for a cell that is down, for two seconds", () =>
+  Effect.gen(function*() {
+    let responds = false
+    let asked = 0
+    const directory = new Directory<string, "silent" | "open">(["silent", "open"])
+    const find = (key: string) =>
+      Effect.exit(directory.find(key, (cell) =>
+        Effect.suspend(() => {
+          if (cell === "open") return Effect.succeed(key === "a" ? Option.some(key) : Option.none())
+          asked++
+          return responds ? Effect.succeedNone : Effect.never
+        })))
+    const first = yield* Effect.all([find("b"), find("c")], { concurrency: "unbounded" }).pipe(
+      Effect.forkChild({ startImmediately: true })
+    )
+    yield* TestClock.adjust("2 seconds")
+    assert.isTrue((yield* Fiber.join(first)).every(Exit.isFailure))
+    assert.strictEqual(asked, 2)
+    const probe = yield* Effect.forkChild(find("d"), { startImmediately: true })
+    assert.isTrue(Exit.isFailure(yield* find("e")))
+    assert.isTrue(Exit.isSuccess(yield* find("a")))
+    assert.strictEqual(asked, 3)
+    yield* TestClock.adjust("2 seconds")
+    assert.isTrue(Exit.isFailure(yield* Fiber.join(probe)))
+    responds = true
+    assert.deepStrictEqual(yield* find("f"), Exit.succeed(Option.none()))
+    assert.deepStrictEqual(yield* find("g"), Exit.succeed(Option.none()))
+    assert.strictEqual(asked, 5)
   }))
 
 it.effect("remembers at most 10,000 keys, the newest", () =>

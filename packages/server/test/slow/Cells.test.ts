@@ -123,6 +123,42 @@ it.live("a process serves the organizations of every cell, and processes their q
     for (const name of Cells.names) assert.match(metrics, new RegExp(`messaging_crm_storage_up\\{cell="${name}"\\} 1`))
   }).pipe(Effect.scoped))
 
+it.live("commands create an organization in the given cell, and find the cell of one", () =>
+  Effect.gen(function*() {
+    const { environment, organizations, stop } = yield* installation([])
+    const owner = ["--name", "x", "--owner-name", "Ada", "--owner-email", "ada@acme.example"]
+    const create = (...cell: ReadonlyArray<string>) =>
+      Effect.map(Processes.run(["organizations", "create", ...owner, ...cell], environment), ({ stderr }) =>
+        stderr.trim())
+    assert.strictEqual(yield* create(), "CELLS has several cells. Choose one with --cell: eu-1, eu-2, us-1.")
+    assert.strictEqual(yield* create("--cell", "x"), "CELLS has no cell x. Choose another --cell: eu-1, eu-2, us-1.")
+    for (const { organization_id } of organizations) {
+      const keys = yield* Processes.command(["keys", "list", "--organization", organization_id], environment)
+      assert.lengthOf(keys as ReadonlyArray<unknown>, 1)
+    }
+    const absent = ["keys", "list", "--organization", "01990000-0000-7000-8000-000000000000"]
+    assert.match((yield* Processes.run(absent, environment)).stderr, /^No organization has this ID\./)
+    const states = (text: string) =>
+      (JSON.parse(text) as ReadonlyArray<Record<string, string>>).filter(({ name }) =>
+        name?.startsWith("Database")
+      )
+        .map(({ name, state }) => `${name}: ${state}`)
+    const doctor = yield* Processes.run(["doctor", "--json"], environment)
+    assert.deepStrictEqual(states(doctor.stdout), Cells.names.map((name) => `Database of ${name}: ok`))
+    yield* stop
+    const failed = yield* Processes.run(["doctor", "--json"], environment)
+    assert.deepStrictEqual(states(failed.stdout), [
+      "Database of eu-1: ok",
+      "Database of eu-2: ok",
+      "Database of us-1: failed"
+    ])
+    const [first] = organizations
+    yield* Processes.command(["keys", "list", "--organization", first?.organization_id ?? ""], environment)
+    const unsure = yield* Processes.run(absent, environment)
+    assert.strictEqual(unsure.code, 1)
+    assert.match(unsure.stderr, /^The database of the cell us-1 cannot be used: .*ECONNREFUSED/)
+  }).pipe(Effect.scoped), 120_000)
+
 it.live("a cell that is down affects only its organizations", () =>
   Effect.gen(function*() {
     const [server, late] = [yield* Servers.reserve, yield* Servers.reserve]
