@@ -1,12 +1,13 @@
 /** The operations on the account of a channel at its network: connecting it, replacing its token, and checking it. */
 import { type AccountIds, ChannelAccounts, type ChannelToken } from "@messaging-crm/core/ChannelAccounts"
 import { ChannelHolds, isPause } from "@messaging-crm/core/ChannelHolds"
-import { type Channel, Channels, type ConnectChannel } from "@messaging-crm/core/Channels"
+import { type Channel, Channels, type ChannelType, type ConnectChannel } from "@messaging-crm/core/Channels"
 import { ChannelId } from "@messaging-crm/core/Ids"
 import { AccountCheck } from "@messaging-crm/provider-cloud/AccountCheck"
 import { CloudAccounts } from "@messaging-crm/provider-cloud/CloudAccounts"
 import { accountIdsOf, accountOf } from "@messaging-crm/provider-cloud/StoredAccounts"
 import { Effect, Option, Struct } from "effect"
+import { read, settings } from "../settings/Config.ts"
 import * as AccountFlags from "./AccountFlags.ts"
 import * as Admin from "./Admin.ts"
 
@@ -37,6 +38,17 @@ const candidate = (
     token
   })
 
+/**
+ * Rejects an account that a channel of another cell has. Within a cell, the store does. Two concurrent commands in two cells are not
+ * detected.
+ */
+const requireFree = Effect.fnUntraced(function*(type: ChannelType, account_ids: AccountIds, own: ChannelId | null) {
+  if (Option.isNone(yield* read(settings.cells))) return
+  const asked = Admin.inEachCell(() => ChannelAccounts.use(({ channelOf }) => channelOf(type, account_ids)))
+  const found = yield* Effect.mapError(asked, ({ message }) => new Admin.Rejected({ message }))
+  if (found.some(Option.exists((id) => id !== own))) return yield* rejections.AccountTaken()
+})
+
 /** Connects a channel together with its account, once the network has not rejected it. */
 export const connect = Effect.fnUntraced(function*(
   input: ConnectChannel,
@@ -48,6 +60,7 @@ export const connect = Effect.fnUntraced(function*(
   yield* AccountFlags.requireApp(account_ids.value)
   yield* AccountFlags.requireGood(candidate(input, account_ids.value, token))
   yield* AccountFlags.requireDatabaseKey
+  yield* requireFree(input.type, account_ids.value, null)
   return yield* ChannelAccounts.use((accounts) => accounts.connect(input, account_ids.value, token))
 }, Effect.provide(AccountFlags.accountCheck))
 
@@ -72,6 +85,7 @@ export const replaceToken = Effect.fnUntraced(function*(
   if (Option.isSome(account_ids)) yield* AccountFlags.requireApp(account_ids.value)
   yield* AccountFlags.requireGood(candidate(channel, kept.value, token, id))
   yield* AccountFlags.requireDatabaseKey
+  yield* requireFree(channel.type, kept.value, id)
   const holds = yield* ChannelHolds.use(({ list }) => list)
   yield* ChannelAccounts.use((accounts) => accounts.setToken(id, token, kept))
   return holds.some((hold) => hold.channel_id === id && isPause(hold))

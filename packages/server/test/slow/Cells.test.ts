@@ -136,6 +136,32 @@ it.live("commands create an organization in the given cell, and find the cell of
       const keys = yield* Processes.command(["keys", "list", "--organization", organization_id], environment)
       assert.lengthOf(keys as ReadonlyArray<unknown>, 1)
     }
+    const connect = (index: number) =>
+      Processes.run(
+        [
+          "channels",
+          "connect",
+          "--organization",
+          organizations[index]?.organization_id ?? "",
+          "--type",
+          "page_messaging",
+          "--name",
+          "Page",
+          "--address",
+          `page-${index}`,
+          "--account",
+          "5678",
+          "--app",
+          "9012",
+          "--token-file",
+          "-"
+        ],
+        environment,
+        "token"
+      )
+    const connected = yield* connect(0)
+    assert.strictEqual(connected.code, 0, connected.stderr)
+    assert.match((yield* connect(2)).stderr, /^Another channel is already connected to this account\./m)
     const absent = ["keys", "list", "--organization", "01990000-0000-7000-8000-000000000000"]
     assert.match((yield* Processes.run(absent, environment)).stderr, /^No organization has this ID\./)
     const states = (text: string) =>
