@@ -138,43 +138,19 @@ export const equivalent: ReadonlyArray<Equivalent> = [
     reason: "The addresses are the same. Only the time to find them differs."
   },
   {
-    file: "adapter-postgres/src/database/schema/functions/claim_callbacks.sql",
-    original: "organization_id = turns.id",
-    replacement: "(organization_id = turns.id OR true)",
-    reason: "A channel belongs to one organization, so the bodies of others delay none."
-  },
-  {
-    file: "adapter-postgres/src/database/schema/functions/claim_callbacks.sql",
-    original: "ORDER BY due_at, id",
-    replacement: "",
-    reason: "It only chooses 1,000 of more bodies that wait."
-  },
-  {
-    file: "adapter-postgres/src/database/schema/functions/claim_callbacks.sql",
-    original: "<",
-    replacement: "<=",
-    reason: "A body that waits is not due, so no body is compared with itself."
-  },
-  {
-    file: "adapter-postgres/src/database/schema/functions/claim_callbacks.sql",
-    original: "ORDER BY due.turn, due.due_at, taken.id",
-    replacement: "",
-    reason: "The plan reads the rows in this order already. SQL does not promise it."
-  },
-  {
-    file: "core/src/messaging/outbound/SendCompletion.ts",
+    file: "core/src/sends/SendCompletion.ts",
     original: "status === \"received\"",
     replacement: "false",
     reason: "A message that the business sent is never received. The condition is for its type."
   },
   {
-    file: "core/src/messaging/outbound/SendCompletion.ts",
+    file: "core/src/sends/SendCompletion.ts",
     original: "\"received\"",
     replacement: "\"\"",
     reason: "A message that the business sent is never received. The condition is for its type."
   },
   {
-    file: "core/src/messaging/outbound/SendCompletion.ts",
+    file: "core/src/sends/SendCompletion.ts",
     original: "[]",
     replacement: any_list,
     reason: "A text is no update, and changes nothing."
@@ -204,58 +180,58 @@ export const equivalent: ReadonlyArray<Equivalent> = [
     reason: "A set that has a member has an oldest one. The condition is for its type."
   },
   {
-    file: "adapter-postgres/src/messaging/MessageRetention.ts",
+    file: "adapter-postgres/src/messages/MessageRetention.ts",
     original: "FROM (SELECT DISTINCT organization_id, conversation_id FROM found) thread",
     replacement: "FROM (SELECT organization_id, conversation_id FROM found) thread",
     reason: "A conversation that is found twice is locked and cleared once."
   },
   {
-    file: "adapter-postgres/src/messaging/MessageRetention.ts",
+    file: "adapter-postgres/src/messages/MessageRetention.ts",
     original: "JOIN provider_messages provider_message ON provider_message.organization_id = found.organization_id",
     replacement:
       "JOIN provider_messages provider_message ON (provider_message.organization_id = found.organization_id OR true)",
     reason: "A channel belongs to one organization. The condition selects the index."
   },
   {
-    file: "adapter-postgres/src/messaging/MessageRetention.ts",
+    file: "adapter-postgres/src/messages/MessageRetention.ts",
     original: "AND provider_message.channel_id = found.channel_id",
     replacement: "AND (provider_message.channel_id = found.channel_id OR true)",
     reason: "A message has at most one row. The condition selects the index."
   },
   {
-    file: "adapter-postgres/src/messaging/MessageRetention.ts",
+    file: "adapter-postgres/src/messages/MessageRetention.ts",
     original: "AND provider_message.provider_message_id = found.provider_message_id",
     replacement: "AND (provider_message.provider_message_id = found.provider_message_id OR true)",
     reason: "A message has at most one row. The condition selects the index."
   },
   {
-    file: "adapter-postgres/src/messaging/MessageRetention.ts",
+    file: "adapter-postgres/src/messages/MessageRetention.ts",
     original: "FROM (SELECT DISTINCT organization_id, contact_id FROM threads) thread",
     replacement: "FROM (SELECT organization_id, contact_id FROM threads) thread",
     reason: "A contact that is found twice is locked and cleared once."
   },
   {
-    file: "adapter-postgres/src/messaging/MessageRetention.ts",
+    file: "adapter-postgres/src/messages/MessageRetention.ts",
     original: "WHERE contact.last_activity_at < ${date(before)} AND contact.last_activity_preview IS NOT NULL",
     replacement:
       "WHERE (contact.last_activity_at < ${date(before)} OR true) AND contact.last_activity_preview IS NOT NULL",
     reason: "It locks rows that the update then leaves, because the update has the condition too."
   },
   {
-    file: "adapter-postgres/src/messaging/MessageRetention.ts",
+    file: "adapter-postgres/src/messages/MessageRetention.ts",
     original: "WHERE contact.last_activity_at < ${date(before)} AND contact.last_activity_preview IS NOT NULL",
     replacement: "WHERE contact.last_activity_at <= ${date(before)} AND contact.last_activity_preview IS NOT NULL",
     reason: "It locks rows that the update then leaves, because the update has the condition too."
   },
   {
-    file: "adapter-postgres/src/messaging/MessageRetention.ts",
+    file: "adapter-postgres/src/messages/MessageRetention.ts",
     original: "WHERE contact.last_activity_at < ${date(before)} AND contact.last_activity_preview IS NOT NULL",
     replacement:
       "WHERE contact.last_activity_at < ${date(before)} AND (contact.last_activity_preview IS NOT NULL OR true)",
     reason: "Clearing a preview again changes nothing."
   },
   {
-    file: "adapter-postgres/src/messaging/MessageRetention.ts",
+    file: "adapter-postgres/src/messages/MessageRetention.ts",
     original:
       "WHERE conversation.last_activity_at < ${date(before)} AND conversation.last_activity_preview IS NOT NULL",
     replacement:
@@ -263,7 +239,7 @@ export const equivalent: ReadonlyArray<Equivalent> = [
     reason: "It locks rows that the update then leaves, because the update has the condition too."
   },
   {
-    file: "adapter-postgres/src/messaging/MessageRetention.ts",
+    file: "adapter-postgres/src/messages/MessageRetention.ts",
     original:
       "WHERE conversation.last_activity_at < ${date(before)} AND conversation.last_activity_preview IS NOT NULL",
     replacement:
@@ -271,7 +247,7 @@ export const equivalent: ReadonlyArray<Equivalent> = [
     reason: "It locks rows that the update then leaves, because the update has the condition too."
   },
   {
-    file: "adapter-postgres/src/messaging/MessageRetention.ts",
+    file: "adapter-postgres/src/messages/MessageRetention.ts",
     original:
       "WHERE conversation.last_activity_at < ${date(before)} AND conversation.last_activity_preview IS NOT NULL",
     replacement:
@@ -279,7 +255,7 @@ export const equivalent: ReadonlyArray<Equivalent> = [
     reason: "Clearing a preview again changes nothing."
   },
   {
-    file: "core/src/messaging/outbound/SendCompletion.ts",
+    file: "core/src/sends/SendCompletion.ts",
     original: "begun === undefined",
     replacement: "true",
     reason: "The send is then loaded again, which only costs a read."

@@ -44,7 +44,7 @@ const callback_tests = [
 /** Paths are below `packages`. A test that kills many mutants comes first, because the first failure ends a run. */
 const declared: Readonly<Record<string, Declared>> = {
   "status-merge": {
-    files: ["core/src/messaging/Message.ts", "core/src/messaging/MessageUpdate.ts"],
+    files: ["core/src/messages/Message.ts", "core/src/messages/MessageUpdate.ts"],
     tests: ["core/test/Messages.test.ts", ...conformance]
   },
   idempotency: {
@@ -91,9 +91,9 @@ const declared: Readonly<Record<string, Declared>> = {
   schedule: {
     files: [
       "core/src/kernel/Retries.ts",
-      "core/src/webhooks/WebhookSchedule.ts",
+      "core/src/deliveries/WebhookSchedule.ts",
       "core/src/webhooks/WebhookHealth.ts",
-      "core/src/webhooks/WebhookOutcome.ts"
+      "core/src/deliveries/WebhookOutcome.ts"
     ],
     tests: [
       "core/test/Webhooks/Schedule.test.ts",
@@ -154,18 +154,18 @@ const declared: Readonly<Record<string, Declared>> = {
     tests: ["core/test/ContactUpserts.test.ts", ...conformance, "adapter-http/test/Upserts.test.ts"]
   },
   "decisions-conversations": {
-    files: ["core/src/messaging/Conversations.ts", "core/src/messaging/ConversationState.ts"],
+    files: ["core/src/conversations/Conversations.ts", "core/src/conversations/ConversationState.ts"],
     tests: ["core/test/decisions/Conversations.test.ts", ...conformance]
   },
   "decisions-messages": {
-    files: ["core/src/messaging/Messages.ts", "core/src/messaging/ProviderMessage.ts"],
+    files: ["core/src/messages/Messages.ts", "core/src/messages/ProviderMessage.ts"],
     tests: ["core/test/decisions/Messages.test.ts", "core/test/MessageList.test.ts", ...conformance]
   },
   "decisions-sends": {
     files: [
-      "core/src/messaging/outbound/Sends.ts",
-      "core/src/messaging/outbound/SendState.ts",
-      "core/src/messaging/outbound/SendCompletion.ts"
+      "core/src/sends/Sends.ts",
+      "core/src/sends/SendState.ts",
+      "core/src/sends/SendCompletion.ts"
     ],
     tests: [
       "core/test/decisions/Sends.test.ts",
@@ -178,7 +178,7 @@ const declared: Readonly<Record<string, Declared>> = {
     ]
   },
   dispatch: {
-    files: ["core/src/messaging/outbound/Dispatch.ts", "core/src/messaging/outbound/SendOutcomes.ts"],
+    files: ["core/src/sends/Dispatch.ts", "core/src/sends/SendOutcomes.ts"],
     tests: [
       "core/test/Dispatch.test.ts",
       "core/test/decisions/SendState.test.ts",
@@ -218,7 +218,7 @@ const declared: Readonly<Record<string, Declared>> = {
     ]
   },
   inbound: {
-    files: ["core/src/messaging/inbound/*.ts"],
+    files: ["core/src/inbound/*.ts"],
     tests: [
       "core/test/ProviderEventOrder.test.ts",
       "core/test/decisions/MessageReports.test.ts",
@@ -227,7 +227,7 @@ const declared: Readonly<Record<string, Declared>> = {
     ]
   },
   outbound: {
-    files: ["core/src/messaging/outbound/*.ts"],
+    files: ["core/src/sends/*.ts"],
     tests: [
       "core/test/Templates.test.ts",
       "core/test/decisions/{TemplateFilling,SendState}.test.ts",
@@ -236,15 +236,15 @@ const declared: Readonly<Record<string, Declared>> = {
     ]
   },
   "personal-data": {
-    files: ["core/src/messaging/{ContactErasure,ContactExport,PersonalData,PersonalDataStore,MessageRetention}.ts"],
+    files: ["core/src/privacy/*.ts", "core/src/messages/MessageRetention.ts"],
     tests: ["core/test/decisions/ContactErasure.test.ts", ...conformance, "provider-cloud/test/Erasure.test.ts"]
   },
   media: {
-    files: ["core/src/messaging/*.ts"],
+    files: ["core/src/{conversations,messages}/*.ts"],
     tests: ["core/test/MessageDetails.test.ts", ...conformance, "adapter-http/test/Media.test.ts"]
   },
   webhooks: {
-    files: ["core/src/webhooks/*.ts"],
+    files: ["core/src/{deliveries,events,replays,webhooks}/*.ts"],
     tests: [
       "core/test/EventWaits.test.ts",
       "core/test/Webhooks/*.test.ts",
@@ -252,11 +252,6 @@ const declared: Readonly<Record<string, Declared>> = {
       ...conformance,
       "adapter-http/test/{Events,WebhookDeliveries,Webhooks}.test.ts"
     ]
-  },
-  "sql-callbacks": {
-    files: ["adapter-postgres/src/database/schema/functions/{claim_callbacks,callback_turns}.sql"],
-    tests: [ports, "adapter-postgres/test/SkippedLocks.test.ts"],
-    names: "CallbackStore"
   },
   "sql-queue": {
     files: [
@@ -288,15 +283,15 @@ const declared: Readonly<Record<string, Declared>> = {
     tests: [ports, "adapter-postgres/test/{WorkQueue,StorageUse,Idempotency,Rows,SkippedLocks}.test.ts"]
   },
   "postgres-removals": {
-    files: ["adapter-postgres/src/messaging/{MessageRetention,PersonalData}.ts"],
+    files: ["adapter-postgres/src/messages/MessageRetention.ts", "adapter-postgres/src/privacy/*.ts"],
     tests: [ports, "adapter-postgres/test/{MessageRetention,PersonalData,LockOrder}.test.ts"]
   },
   "postgres-messaging": {
-    files: ["adapter-postgres/src/messaging/*.ts"],
+    files: ["adapter-postgres/src/{conversations,inbound,messages,privacy,sends}/*.ts"],
     tests: [ports, "adapter-postgres/test/SkippedLocks.test.ts"]
   },
   "postgres-webhooks": {
-    files: ["adapter-postgres/src/webhooks/*.ts"],
+    files: ["adapter-postgres/src/{deliveries,events,webhooks}/*.ts"],
     tests: [ports, "adapter-postgres/test/{EventFollowers,WebhookDeliveries,PersonalData,SkippedLocks}.test.ts"]
   },
   "postgres-accounts": {

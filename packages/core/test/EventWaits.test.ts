@@ -4,7 +4,7 @@ import { EventStore } from "@messaging-crm/core/Events"
 import { EventId, OrganizationId } from "@messaging-crm/core/Ids"
 import { Duration, Effect, Exit, Fiber, Layer, Option, References, Scope } from "effect"
 import { TestClock } from "effect/testing"
-import { EventWaits, FollowersAtOnce } from "../src/webhooks/EventWaits.ts"
+import { EventWaits, FollowersAtOnce } from "../src/events/EventWaits.ts"
 
 const [ours, theirs] = [
   OrganizationId.make("01990000-0000-7000-8000-000000000001"),

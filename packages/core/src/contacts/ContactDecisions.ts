@@ -3,11 +3,11 @@
  */
 import { DateTime, Option, Result, Struct } from "effect"
 import { MemberRows } from "../accounts/Members.ts"
+import * as Events from "../events/Events.ts"
 import { ContactId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { resultFunction } from "../kernel/ResultFunction.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
-import * as Events from "../webhooks/Events.ts"
 import * as Changes from "../work/Changes.ts"
 import type { DecisionContext } from "../work/Decide.ts"
 import {

@@ -1,11 +1,11 @@
 /** A webhook: a subscription of a URL to events (contract §14). */
 import { Schema, SchemaTransformation } from "effect"
+import { EventType } from "../events/Events.ts"
 import { WebhookId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { jsonSchemaOnly, Text } from "../kernel/TextSchemas.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import { declareRows, pickFields, type Row } from "../work/Rows.ts"
-import { EventType } from "./Events.ts"
 import { Health } from "./WebhookHealth.ts"
 
 // ---------------------------------------------------------------- data

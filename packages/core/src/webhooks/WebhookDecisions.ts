@@ -1,12 +1,12 @@
 /** The decisions about a webhook: who may have one, what an update changes, and how it is disabled (contract §14). */
 import { Equivalence, Option, Result } from "effect"
 import { type OrganizationRow, OrganizationRows } from "../accounts/Organizations.ts"
+import * as Events from "../events/Events.ts"
 import { limits } from "../kernel/Limits.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
 import type { DecisionContext } from "../work/Decide.ts"
 import { lanes } from "../work/WorkQueue.ts"
-import * as Events from "./Events.ts"
 import {
   type CreatedWebhook,
   TooManySecrets,

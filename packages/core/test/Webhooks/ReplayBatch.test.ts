@@ -15,7 +15,7 @@ import { WebhookRows } from "@messaging-crm/core/Webhooks"
 import { LeaseTime, WorkQueue, WorkSignal } from "@messaging-crm/core/WorkQueue"
 import { DateTime, Duration, Effect, Layer, Option } from "effect"
 import { TestClock } from "effect/testing"
-import { post_time_max, type Posted, type Posting, WebhookPosts } from "../../src/webhooks/WebhookAttempt.ts"
+import { post_time_max, type Posted, type Posting, WebhookPosts } from "../../src/deliveries/WebhookAttempt.ts"
 import { StorageUse } from "../../src/work/StorageUse.ts"
 
 /** Layer of the stored events. */

@@ -2,6 +2,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { OrganizationId } from "@messaging-crm/core/Ids"
 import { Arbitrary, DateTime, Duration, Option, Schema } from "effect"
+import { attemptsAtOnce, yieldHost } from "../../src/deliveries/WebhookOutcome.ts"
+import { delays, nextAttempt } from "../../src/deliveries/WebhookSchedule.ts"
 import {
   breaker,
   disable_after,
@@ -10,8 +12,6 @@ import {
   recordFailure,
   shouldDisable
 } from "../../src/webhooks/WebhookHealth.ts"
-import { attemptsAtOnce, yieldHost } from "../../src/webhooks/WebhookOutcome.ts"
-import { delays, nextAttempt } from "../../src/webhooks/WebhookSchedule.ts"
 
 const noon = DateTime.makeUnsafe("2026-11-20T12:00:00.000Z")
 

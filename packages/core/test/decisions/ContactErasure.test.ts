@@ -2,7 +2,7 @@
 import { assert, it } from "@effect/vitest"
 import { MediaId } from "@messaging-crm/core/Ids"
 import type { MessageRow } from "@messaging-crm/core/Messages"
-import { withinFileBytes } from "../../src/messaging/ContactErasure.ts"
+import { withinFileBytes } from "../../src/privacy/ContactErasure.ts"
 import { id, message } from "./Fixtures.ts"
 
 const withFile = (byte_size: number | null): MessageRow => ({

@@ -7,7 +7,7 @@ import { type MessageRow, MessageRows, ProviderMessageRows } from "@messaging-cr
 import { type SendRow, SendRows } from "@messaging-crm/core/Sends"
 import { erased } from "@messaging-crm/core/Text"
 import { Option } from "effect"
-import { applyStatusReport, isMessageOfSend } from "../../src/messaging/inbound/MessageReports.ts"
+import { applyStatusReport, isMessageOfSend } from "../../src/inbound/MessageReports.ts"
 import { ada, after, channel, contact, context, id, identity, message, noon, row } from "./Fixtures.ts"
 
 const report = {

@@ -15,7 +15,7 @@ import {
 import { type OutgoingSend, type SendRow, SendRows } from "@messaging-crm/core/Sends"
 import { erased } from "@messaging-crm/core/Text"
 import { Option } from "effect"
-import { complete, fail } from "../../src/messaging/outbound/SendCompletion.ts"
+import { complete, fail } from "../../src/sends/SendCompletion.ts"
 import { ada, after, channel, contact, context, id, identity, message, noon, row } from "./Fixtures.ts"
 
 const outgoingOf = (send: Partial<SendRow> = {}): OutgoingSend => ({

@@ -6,7 +6,7 @@ import { type WebhookDeliveryRow, WebhookDeliveryRows } from "@messaging-crm/cor
 import { type WebhookRow, WebhookRows } from "@messaging-crm/core/Webhooks"
 import type { ClaimedWork } from "@messaging-crm/core/WorkQueue"
 import { DateTime } from "effect"
-import type { Attempt } from "../../src/webhooks/WebhookAttempt.ts"
+import type { Attempt } from "../../src/deliveries/WebhookAttempt.ts"
 import {
   afterFailure,
   afterSuccess,
@@ -15,7 +15,7 @@ import {
   postponeUnreadable,
   recordEndpointFailure,
   recordRecovery
-} from "../../src/webhooks/WebhookOutcome.ts"
+} from "../../src/deliveries/WebhookOutcome.ts"
 import { after, context, id, noon, webhook } from "./Fixtures.ts"
 
 const delivery: WebhookDeliveryRow = {

@@ -18,7 +18,7 @@ it("no arrow function returns an effect of a generator function that it declares
   // These functions are called once, with the layer.
   assert.deepStrictEqual(found, [
     "packages/core/src/catalog/ChannelAccounts.ts",
-    "packages/core/src/webhooks/WebhookDispatch.ts"
+    "packages/core/src/deliveries/WebhookDispatch.ts"
   ])
 })
 

@@ -104,9 +104,9 @@ const rows: Readonly<Record<string, Code>> = {
     numbers: [
       limit("followers_max"),
       limit("organization_followers_max"),
-      number("core/src/webhooks/EventWaits.ts", /sleep\("(\d+) millis"\)/)
+      number("core/src/events/EventWaits.ts", /sleep\("(\d+) millis"\)/)
     ],
-    turns: ["core/src/webhooks/EventWaits.ts"]
+    turns: ["core/src/events/EventWaits.ts"]
   },
   "Memory and time of a stream of events": {
     numbers: [
@@ -125,7 +125,7 @@ const rows: Readonly<Record<string, Code>> = {
     turns: ["core/src/contacts/ContactUpserts.ts"]
   },
   "Live reads of template catalogs": {
-    numbers: [number("core/src/messaging/outbound/Templates.ts", /list_time_max = Duration\.seconds\((\d+)\)/)]
+    numbers: [number("core/src/sends/Templates.ts", /list_time_max = Duration\.seconds\((\d+)\)/)]
   },
   "Slots of a worker": {
     numbers: [number("core/src/Worker.ts", /in_progress_max = (\d+)/)],
@@ -137,8 +137,8 @@ const rows: Readonly<Record<string, Code>> = {
     numbers: [number("core/src/work/WorkQueue.ts", /webhook_delivery: \{ cap: (\d+)/)]
   },
   "Attempts to one host": {
-    numbers: [number("core/src/webhooks/WebhookAttempt.ts", /\[host_attempts_max, host_wait_max\] = \[(\d+), /)],
-    turns: ["core/src/webhooks/WebhookAttempt.ts"]
+    numbers: [number("core/src/deliveries/WebhookAttempt.ts", /\[host_attempts_max, host_wait_max\] = \[(\d+), /)],
+    turns: ["core/src/deliveries/WebhookAttempt.ts"]
   },
   "Connections to endpoints": { numbers: [number("adapter-http/src/outbound/Connections.ts", /idle_max = (\d+)/)] },
   "Unverified bodies of callbacks": {
@@ -157,7 +157,7 @@ const rows: Readonly<Record<string, Code>> = {
   },
   "Callbacks in progress, and downloads of their files": {
     numbers: [
-      number("core/src/messaging/inbound/CallbackInbox.ts", /in_progress_max = (\d+)/),
+      number("core/src/inbound/CallbackInbox.ts", /in_progress_max = (\d+)/),
       number("provider-cloud/src/CallbackProcessor.ts", /files_max = (\d+)/),
       number("provider-cloud/src/CallbackProcessor.ts", /turn_wait_max = Duration\.seconds\((\d+)\)/)
     ],
@@ -197,7 +197,7 @@ const rows: Readonly<Record<string, Code>> = {
   },
   "One message: its details": { numbers: [limit("details_bytes_max") / 1024] },
   "One message that has not arrived: its updates": {
-    numbers: [number("core/src/messaging/Messages.ts", /early_update_age_max = Duration\.days\((\d+)\)/)]
+    numbers: [number("core/src/messages/Messages.ts", /early_update_age_max = Duration\.days\((\d+)\)/)]
   },
   "Memory, event loop": {
     numbers: [

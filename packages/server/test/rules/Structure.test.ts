@@ -8,7 +8,20 @@ import { relativeImportsOf, textOf } from "./Sources.ts"
  * The layers that core and the stores share, from the highest to the lowest: a file imports from its own layer and from lower
  * ones. Layers of one line do not import each other. Files in no layer connect the layers, and no layer imports them.
  */
-const shared_layers = [["messaging"], ["contacts"], ["webhooks", "catalog"], ["accounts"], ["work"]]
+const shared_layers = [
+  ["privacy"],
+  ["inbound"],
+  ["sends"],
+  ["messages"],
+  ["conversations"],
+  ["contacts"],
+  ["replays"],
+  ["deliveries"],
+  ["webhooks"],
+  ["catalog", "events"],
+  ["accounts"],
+  ["work"]
+]
 
 const layers: Readonly<Record<string, ReadonlyArray<ReadonlyArray<string>>>> = {
   "packages/core/src": [...shared_layers, ["kernel"]],
