@@ -399,9 +399,6 @@ CREATE TABLE provider_callbacks (
   source text NOT NULL,
   body bytea NOT NULL,
   received_at timestamp(3) with time zone NOT NULL,
-  due_at timestamp(3) with time zone NOT NULL DEFAULT (now() + '00:01:00'::interval),
-  attempt integer NOT NULL DEFAULT 0,
-  token uuid,
   channel_id uuid,
   organization_id uuid NOT NULL,
   people jsonb NOT NULL DEFAULT '[]'::jsonb,
@@ -409,10 +406,6 @@ CREATE TABLE provider_callbacks (
   CONSTRAINT provider_callbacks_people_check CHECK ((jsonb_typeof(people) = 'array'::text)),
   CONSTRAINT provider_callbacks_pkey PRIMARY KEY (id)
 );
-
-CREATE TRIGGER provider_callbacks_enqueued AFTER INSERT ON provider_callbacks FOR EACH ROW WHEN ((new.due_at <= new.received_at)) EXECUTE FUNCTION enqueue_callback();
-
-CREATE TRIGGER provider_callbacks_finished AFTER DELETE ON provider_callbacks FOR EACH ROW WHEN ((old.token IS NOT NULL)) EXECUTE FUNCTION finish_callback();
 
 CREATE UNIQUE INDEX provider_callbacks_key ON provider_callbacks USING btree (organization_id, id);
 
@@ -757,23 +750,6 @@ BEGIN
 END
 $function$;
 
-CREATE OR REPLACE FUNCTION enqueue_callback()
- RETURNS trigger
- LANGUAGE plpgsql
-AS $function$
-BEGIN
-  INSERT INTO work (organization_id, lane_name, kind, lane, ref, due_at)
-  VALUES (
-    NEW.organization_id, 'callback:' || NEW.organization_id, 'callback', NEW.organization_id, NEW.id, NEW.received_at
-  )
-  ON CONFLICT DO NOTHING;
-  INSERT INTO work_lanes AS lane (organization_id, name, cap, allowed, fifo, next_due)
-  VALUES (NEW.organization_id, 'callback:' || NEW.organization_id, 32, 32, false, NEW.received_at)
-  ON CONFLICT (name) DO UPDATE SET next_due = least(lane.next_due, excluded.next_due), emptied_at = NULL;
-  RETURN NULL;
-END
-$function$;
-
 CREATE OR REPLACE FUNCTION find_contacts(organization uuid, from_at timestamp with time zone, from_id uuid, size bigint, owner uuid, stage text, tag uuid, channel text, terms text[], since timestamp with time zone)
  RETURNS SETOF contacts
  LANGUAGE plpgsql
@@ -930,19 +906,6 @@ BEGIN
     lookup_max := least(100000, greatest(missing, 25) * read_max / (1 + added) / 2);
     read_max := 4 * read_max;
   END LOOP;
-END
-$function$;
-
-CREATE OR REPLACE FUNCTION finish_callback()
- RETURNS trigger
- LANGUAGE plpgsql
-AS $function$
-BEGIN
-  DELETE FROM work
-  WHERE kind = 'callback' AND ref = ANY(ARRAY(
-    SELECT ref FROM work WHERE kind = 'callback' AND ref = OLD.id AND leased_until IS NULL FOR UPDATE SKIP LOCKED
-  ));
-  RETURN NULL;
 END
 $function$;
 

@@ -46,8 +46,6 @@ const callbacks: OwnedRow["table"] = {
     source: "text",
     body: "text",
     received_at: "timestamptz",
-    due_at: "timestamptz",
-    attempt: "integer",
     organization_id: "uuid",
     people: "jsonb"
   }

@@ -138,12 +138,11 @@ CREATE TABLE provider_callbacks (
   source text NOT NULL,
   body bytea NOT NULL,
   received_at timestamptz(3) NOT NULL,
-  due_at timestamptz(3) NOT NULL,
-  attempt integer NOT NULL DEFAULT 0,
-  token uuid,
   channel_id uuid,
-  -- The organization whose turn in claims the body uses: zeros for a body without a connected channel.
+  -- Zeros for a body without a connected channel.
   organization_id uuid NOT NULL,
-  people jsonb NOT NULL DEFAULT '[]' CHECK (jsonb_typeof(people) = 'array')
+  people jsonb NOT NULL DEFAULT '[]' CHECK (jsonb_typeof(people) = 'array'),
+  version integer NOT NULL DEFAULT 1
 );
-CREATE INDEX provider_callbacks_due ON provider_callbacks (organization_id, due_at, id);
+-- Commits lock rows in the order of this index.
+CREATE UNIQUE INDEX provider_callbacks_key ON provider_callbacks (organization_id, id);
