@@ -140,8 +140,7 @@ it.live("`serve` and `worker` with a taken port print nothing as ready, and name
       const [args, METRICS_PORT, setting] of [
         [["serve", "--port", free], taken, "METRICS_PORT"],
         [["worker"], taken, "METRICS_PORT"],
-        [["serve", "--port", taken], free, "PORT"],
-        [["webhooks", "listen", "--api-key", "svc_live_x", "--port", taken], free, "--port"]
+        [["serve", "--port", taken], free, "PORT"]
       ] as const
     ) {
       const { code, stderr, stdout } = yield* Processes.run([...args, "--json"], { ...environment, METRICS_PORT })
