@@ -163,7 +163,7 @@ export class CallbackProcessor extends Context.Service<CallbackProcessor, {
    *
    * An event without a time gets `received_at`. From then on, a message waits for its file.
    */
-  readonly process: (callback: ReceivedCallback) => Effect.Effect<void>
+  readonly process: (callback: ReceivedCallback) => Effect.Effect<void | "not in turn">
 }>()("@messaging-crm/provider-cloud/CallbackProcessor") {
   static readonly layer = Layer.effect(
     CallbackProcessor,
@@ -173,17 +173,19 @@ export class CallbackProcessor extends Context.Service<CallbackProcessor, {
 
       /** Stores every event, and returns whether all were stored, or why not. */
       const processParsed = Effect.fnUntraced(function*(callback: ReceivedCallback, parsed: Parsed) {
-        if (callback.attempt === 1) yield* report(parsed.ignored)
         // A stored part of a callback is about one account. Only a body that was not split has several.
         const processed = yield* Effect.forEach(
           groupByAccount(parsed.events),
           (events) => Effect.exit(processAccount(callback, events))
         )
-        return Exit.asVoidAll(
+        const exit = Exit.asVoidAll(
           processed.flatMap((exit): ReadonlyArray<Exit.Exit<unknown, unknown>> =>
             Exit.isSuccess(exit) ? exit.value : [exit]
           )
         )
+        // Once, and not in each attempt.
+        if (Exit.isSuccess(exit)) yield* report(parsed.ignored)
+        return exit
       })
 
       const process = traced("CallbackProcessor.process")(
@@ -196,7 +198,8 @@ export class CallbackProcessor extends Context.Service<CallbackProcessor, {
           const exit = (yield* isInOrder(callback))
             ? yield* inTurn(aboutOf(parsed.events), processed, notInTurn)
             : yield* processed
-          yield* Effect.orDie(exit)
+          if (exit === notInTurn) return "not in turn" as const
+          return yield* Effect.orDie(exit)
         }
       )
 

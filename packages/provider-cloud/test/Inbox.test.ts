@@ -77,7 +77,7 @@ layer(overInbox(recorder, inbox))("the callback inbox", (it) => {
         assert.strictEqual(yield* runOnce, attempt === 1 ? 2 : 1)
         assert.strictEqual(yield* runOnce, 0)
         assert.strictEqual(yield* countWaiting, 1)
-        yield* TestClock.adjust(pauseAfter(schedules.endless, attempt))
+        yield* TestClock.adjust(pauseAfter(schedules.callback, attempt))
       }
       assert.deepStrictEqual(yield* texts, ["good"])
       yield* core.breakOn(() => false)
@@ -256,7 +256,7 @@ layer(overInbox(recorder, inbox))("the loop of the callback inbox", (it) => {
   it.effect("pauses grow from a second to ten minutes", () =>
     Effect.sync(() => {
       const seconds = [1, 2, 3, 10, 11, 1000].map((attempt) =>
-        Duration.toSeconds(pauseAfter(schedules.endless, attempt))
+        Duration.toSeconds(pauseAfter(schedules.callback, attempt))
       )
       assert.deepStrictEqual(seconds, [1, 2, 4, 512, 600, 600])
     }))

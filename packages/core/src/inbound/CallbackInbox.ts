@@ -5,7 +5,7 @@
  * processing nor retries. The processing is work of the kind `callback`. Processing a body again
  * changes nothing: if a lease ends first, two processes can do it.
  */
-import { Context, DateTime, Duration, Effect, Layer, Metric, Option, Result } from "effect"
+import { Array, Context, DateTime, Duration, Effect, Exit, Layer, Metric, Option, Result } from "effect"
 import { ChannelRows } from "../catalog/Channels.ts"
 import { type ChannelId, OrganizationId } from "../kernel/Ids.ts"
 import { callbacks_age, callbacks_waiting } from "../kernel/Metrics.ts"
@@ -96,8 +96,11 @@ const in_progress_max = 16
 /** A claim per slot would cost as much as processing the body. */
 const claim_min = 8
 
-/** Processes one body. If it dies, the body is kept and retried. */
-export type CallbackHandler = (callback: ClaimedCallback) => Effect.Effect<void>
+/**
+ * Processes one body. If it dies, the body is kept and retried. `not in turn` is the result if it has to wait for an earlier body
+ * of the same person.
+ */
+export type CallbackHandler = (callback: ClaimedCallback) => Effect.Effect<void | "not in turn">
 
 /** Makes the function that stores the parts of a body, all of a channel in one commit. */
 const makeStore = Effect.gen(function*() {
@@ -140,6 +143,10 @@ const makeStore = Effect.gen(function*() {
   })
 })
 
+/** Returns whether a body has to wait for an earlier one, because both are about one person. */
+const delays = (earlier: StoredCallback, { channel_id, people }: StoredCallback): boolean =>
+  channel_id !== null && earlier.channel_id === channel_id && earlier.people.some((person) => people.includes(person))
+
 /** Makes the function that returns how callbacks are claimed, each with its processing. */
 const makeSource = Effect.gen(function*() {
   const callbacks = yield* CallbackStore
@@ -163,10 +170,10 @@ const makeSource = Effect.gen(function*() {
     const { callback, is_behind } = loaded.value
     return is_behind
       ? wait(claimed)
-      : Effect.andThen(
-        handle({ ...callback, attempt: claimed.defects + 1 }),
-        settleWith(claimed, () => Changes.all(Changes.finish(claimed), CallbackRows.remove({ id: callback.id })))
-      )
+      : Effect.flatMap(handle({ ...callback, attempt: claimed.defects + 1 }), (result) =>
+        result === "not in turn"
+          ? wait(claimed)
+          : settleWith(claimed, () => Changes.all(Changes.finish(claimed), CallbackRows.remove({ id: callback.id }))))
   }
 
   return (handle: CallbackHandler): WorkLoop.Source => ({
@@ -179,14 +186,29 @@ const makeSource = Effect.gen(function*() {
       const claimed = yield* queue.claim(options)
       if (claimed.length === 0) return []
       const ordered_since = DateTime.subtractDuration(options.now, order_wait_max)
-      const loaded = yield* callbacks.load(claimed, { now: options.now, ordered_since })
-      const items = claimed.map((work, index) => {
-        const found = loaded[index] ?? Option.none()
-        const item: Item = { claimed: work, execution: processWith(handle, work, found), abandon: null }
-        return item
+      const isOrderedSince = ({ received_at }: StoredCallback) => DateTime.isGreaterThan(received_at, ordered_since)
+      const loading = yield* Effect.exit(callbacks.load(claimed, { now: options.now, ordered_since }))
+      const itemOf = (claimed: ClaimedWork, execution: Item["execution"]): Item => ({
+        claimed,
+        execution,
+        retries: schedules.callback,
+        abandon: null
       })
+      // Each fails, so that it does not stay claimed until its lease ends.
+      if (Exit.isFailure(loading)) return claimed.map((work) => itemOf(work, loading))
       // A postponed body is processed before the later ones of the same person, which were due before it.
-      return items.toSorted((one, other) => one.claimed.ref < other.claimed.ref ? -1 : 1)
+      const inOrder = Array.zip(claimed, loading.value).toSorted(([one], [other]) => one.ref < other.ref ? -1 : 1)
+      const waiting: Array<StoredCallback> = []
+      return inOrder.map(([work, found]) => {
+        const loaded = Option.map(found, ({ callback, is_behind }) => ({
+          callback,
+          is_behind: is_behind || waiting.some((earlier) => delays(earlier, callback))
+        }))
+        if (Option.isSome(loaded) && loaded.value.is_behind && isOrderedSince(loaded.value.callback)) {
+          waiting.push(loaded.value.callback)
+        }
+        return itemOf(work, processWith(handle, work, loaded))
+      })
     })
   })
 })

@@ -39,8 +39,10 @@ export const schedules = {
    * is how long the next send of the conversation waits.
    */
   defect: { pauses: seconds(2, 5, 10, 20, 40) },
-  /** An event or a callback with a defect, until it succeeds. */
-  endless: { pauses: growing(Duration.seconds(1), 2, Duration.minutes(10)) },
+  /** An event with a defect, until it succeeds. */
+  event: { pauses: seconds(2, 5, 10, 20, 40, 60) },
+  /** A callback with a defect, until it succeeds. */
+  callback: { pauses: growing(Duration.seconds(1), 2, Duration.minutes(10)) },
   /** A callback that waits for an earlier one of the same person. */
   callback_order: { pauses: growing(Duration.millis(100), 2, Duration.seconds(1)) }
 } satisfies Readonly<Record<string, Schedule>>

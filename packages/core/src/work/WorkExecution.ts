@@ -1,11 +1,11 @@
 /** Work execution: one claimed item, and how its defects are handled. */
-import { DateTime, Effect } from "effect"
+import { DateTime, Duration, Effect, Schedule as Repetition } from "effect"
 import { pauseAfter, type Schedule, schedules } from "../kernel/Retries.ts"
 import * as Traces from "../kernel/Traces.ts"
 import { CurrentTurn } from "../kernel/Turns.ts"
 import * as Changes from "./Changes.ts"
 import { Decide } from "./Decide.ts"
-import type { ClaimedWork } from "./WorkQueue.ts"
+import { type ClaimedWork, LeaseTime } from "./WorkQueue.ts"
 
 /** The number of defects after which an item is abandoned. */
 const defect_max = schedules.defect.pauses.length
@@ -14,6 +14,8 @@ const defect_max = schedules.defect.pauses.length
 export interface Item {
   readonly claimed: ClaimedWork
   readonly execution: Effect.Effect<void>
+  /** The pauses after its defects. */
+  readonly retries: Schedule
   /** Ends the send, delivery, or replay of an item that keeps causing defects; null for one that is retried until it succeeds. */
   readonly abandon: ((claimed: ClaimedWork) => Effect.Effect<void>) | null
 }
@@ -21,6 +23,7 @@ export interface Item {
 /** Makes the function that executes an item, and settles it whatever happens. */
 export const makePerform = Effect.gen(function*() {
   const decide = yield* Decide
+  const lease = yield* LeaseTime
 
   const settle = (settlement: Changes.Settlement) =>
     decide.settle(settlement.claimed, {
@@ -29,22 +32,30 @@ export const makePerform = Effect.gen(function*() {
     })
 
   /** Counts a defect of an item, and postpones it. */
-  const postpone = Effect.fnUntraced(function*(claimed: ClaimedWork, schedule: Schedule, attempts: number) {
-    const due_at = DateTime.addDuration(yield* DateTime.now, pauseAfter(schedule, attempts))
+  const postpone = Effect.fnUntraced(function*({ abandon, claimed, retries }: Item) {
+    const attempts = (abandon === null ? claimed.defects : claimed.defects % defect_max) + 1
+    const due_at = DateTime.addDuration(yield* DateTime.now, pauseAfter(retries, attempts))
     yield* settle({ claimed, outcome: "defect", due_at })
   })
 
-  /** Postpones an item after a defect. One that is never abandoned can fail for reasons outside of the service. */
-  const recover = ({ abandon, claimed }: Item, defect: unknown) =>
-    (abandon === null
-      ? Effect.andThen(
-        postpone(claimed, schedules.endless, claimed.defects + 1),
-        Effect.logWarning("A work item failed; retry scheduled", defect)
-      )
-      : Effect.andThen(
-        postpone(claimed, schedules.defect, claimed.defects % defect_max + 1),
-        Effect.logError("A work item failed with a defect", defect)
-      )).pipe(Effect.annotateLogs({ defects: claimed.defects + 1 }))
+  /** Logs a defect. A callback also fails for reasons outside of the service, such as a file that the network does not have yet. */
+  const log = ({ kind }: ClaimedWork, defect: unknown) =>
+    kind === "callback"
+      ? Effect.logWarning("A work item failed; retry scheduled", defect)
+      : Effect.logError("A work item failed with a defect", defect)
+
+  /**
+   * Postpones an item after a defect. If that cannot be written, as while the database is away, it is tried every second until the
+   * lease ends: the item would block a place of its lane until then.
+   */
+  const recover = (item: Item, defect: unknown) =>
+    postpone(item).pipe(
+      Effect.sandbox,
+      Effect.retry({ schedule: Repetition.spaced("1 second"), times: Duration.toSeconds(lease) }),
+      Effect.catch(Effect.failCause),
+      Effect.andThen(log(item.claimed, defect)),
+      Effect.annotateLogs({ defects: item.claimed.defects + 1 })
+    )
 
   /** Abandons an item. If that write fails, too, it is retried the same number of times. Then the item is dropped. */
   const abandonOrDrop = (item: Item, abandon: NonNullable<Item["abandon"]>) =>

@@ -92,7 +92,12 @@ export const make = Effect.gen(function*() {
 
     /** Claims as many items as the limits allow, starts them, and returns what the next claim waits for. */
     const fill = Effect.gen(function*() {
-      if (!(yield* canary.isReadable)) return poll
+      if (!(yield* canary.isReadable)) {
+        // Items that end meanwhile would otherwise end each pause at once.
+        ended = 0
+        yield* freed.close
+        return poll
+      }
       const { free, held } = turns
       if (free <= 0) return waitForSeveral
       const limit = Math.min(free, claim_max)
