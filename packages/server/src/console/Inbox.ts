@@ -24,7 +24,8 @@ const streamOf = ({ body }: Response) =>
 
 export const make = Effect.fnUntraced(function*({ organization_id, origin }: Settings) {
   const public_url = (yield* PublicUrl) || origin
-  const baseUrl = `${public_url}/v1`
+  // Without the path of the public URL, which a proxy removes. The page can load media from this origin.
+  const baseUrl = new URL("/v1", public_url).href
   const fetchAs = yield* InProcessApi.make(public_url)
   const inbox: Console = makeConsole({
     apiKey: "none",

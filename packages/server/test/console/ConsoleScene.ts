@@ -1,6 +1,7 @@
 /** The console behind a login: the whole service in memory with a real provider, and browsers of its members. */
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { Audit } from "@messaging-crm/core/Audit"
+import { PublicUrl } from "@messaging-crm/core/Media"
 import { AddMember, Members } from "@messaging-crm/core/Members"
 import { ConfigProvider, Effect, Exit, Layer, ManagedRuntime, References, Scope } from "effect"
 import { TestClock } from "effect/testing"
@@ -20,10 +21,11 @@ export const login_cookie = "__Host-messaging-crm-login"
 interface Options {
   readonly settings?: Readonly<Record<string, string>>
   readonly claims?: "id_token" | "userinfo"
+  readonly public_url?: string
 }
 
 /** Starts everything. Times in the console are those of a `TestClock`, which `adjust` moves. */
-export const startConsole = async ({ claims = "id_token", settings = {} }: Options = {}) => {
+export const startConsole = async ({ claims = "id_token", public_url = "", settings = {} }: Options = {}) => {
   const scope = Scope.makeUnsafe()
   const port = await Effect.runPromise(freePort)
   const origin = `http://localhost:${port}`
@@ -49,6 +51,7 @@ export const startConsole = async ({ claims = "id_token", settings = {} }: Optio
   const environment = Layer.mergeAll(
     ConfigProvider.layer(ConfigProvider.fromUnknown(variables)),
     Layer.succeed(References.MinimumLogLevel, "None"),
+    Layer.succeed(PublicUrl, public_url),
     TestClock.layer()
   )
   const runtime = ManagedRuntime.make(

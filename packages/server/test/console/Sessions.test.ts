@@ -273,3 +273,18 @@ describe("the stream of an open page", () => {
     await stream.ended
   })
 })
+
+it("the API in the process is called without the path of the public URL, and its origin can show media", async () => {
+  const other = await startConsole({ public_url: "https://api.example/crm" })
+  try {
+    const { browser, call, page } = await other.loggedIn("ada@acme.example")
+    assert.include(page.headers["content-security-policy"], "https://api.example")
+    const setup = await call("setup")
+    assert.strictEqual(setup.status, 200, setup.text)
+    const stream = await browser.open(other.at("/console/stream"))
+    await stream.until(/^event: snapshot\ndata: null$/m)
+    stream.close()
+  } finally {
+    await other.stop()
+  }
+})
