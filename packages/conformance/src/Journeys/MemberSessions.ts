@@ -35,6 +35,17 @@ const loggedIn = Effect.gen(function*() {
   return { member, organization_id, session, sessions }
 })
 
+/** Addresses of members, each in another case, and with addresses of other mailboxes that differ from it beyond ASCII only. */
+const addresses = [
+  ["kim@straße.example", "KIM@STRAßE.Example", [
+    "kim@strasse.example",
+    "kim@STRASSE.example",
+    "kim@stra\u1E9Ee.example"
+  ]],
+  ["mike@acme.example", "Mike@Acme.example", ["mi\u212Ae@acme.example"]],
+  ["josé@acme.example", "JOSé@acme.example", ["josÉ@acme.example", "jose@acme.example"]]
+] as const
+
 const tests = (it: Scene.It) => {
   it.effect("begin for a member of the organization only", () =>
     Effect.gen(function*() {
@@ -44,6 +55,18 @@ const tests = (it: Scene.It) => {
       yield* add(other, "elsewhere@acme.example")
       for (const email of ["elsewhere@acme.example", "", "grace", `${"g".repeat(400)}@acme.example`]) {
         assert.isTrue(Option.isNone(yield* sessions.begin(organization_id, email)), email)
+      }
+    }))
+
+  it.effect("begin for the member's own address, and not for one that only counts as the same", () =>
+    Effect.gen(function*() {
+      const sessions = yield* MemberSessions
+      const organization_id = yield* Fixtures.organization
+      for (const [email, same, others] of addresses) {
+        const { id } = yield* add(organization_id, email)
+        const session = yield* sessions.begin(organization_id, same)
+        assert.strictEqual(Option.getOrThrow(session).member_id, id)
+        for (const other of others) assert.isTrue(Option.isNone(yield* sessions.begin(organization_id, other)), other)
       }
     }))
 

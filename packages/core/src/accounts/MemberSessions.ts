@@ -11,7 +11,7 @@ import type { MemberId, OrganizationId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { operation } from "../kernel/Operations.ts"
 import type { Scope } from "../kernel/Scope.ts"
-import { foldCase } from "../kernel/Text.ts"
+import { foldCase, lowerAscii } from "../kernel/Text.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
 import { traced } from "../kernel/Traces.ts"
 import type * as Changes from "../work/Changes.ts"
@@ -59,6 +59,12 @@ export class SessionEnded extends Schema.TaggedError<SessionEnded>()("SessionEnd
 const isOpen = ({ logged_out_at }: MemberRow, began_at: Timestamp): boolean =>
   logged_out_at === null || DateTime.isGreaterThan(began_at, logged_out_at)
 
+/**
+ * Returns whether an address is that of a member, whatever the case of its ASCII letters. The key alone does not suffice: it is the same
+ * for `straße.example` and `strasse.example`, which can belong to different people.
+ */
+const isAddressOf = (member: MemberRow, email: string): boolean => lowerAscii(member.email) === lowerAscii(email)
+
 const logOut = (
   found: Option.Option<MemberRow>,
   { now }: DecisionContext
@@ -92,7 +98,7 @@ export class MemberSessions extends Context.Service<MemberSessions, {
         const members = yield* rows.list(MemberRows, organization_id)
         const began_at = yield* DateTime.now
         return Option.map(
-          Array.findFirst(members, ({ email_key }) => email_key === key),
+          Array.findFirst(members, (member) => member.email_key === key && isAddressOf(member, email)),
           ({ id }): MemberSession => ({ organization_id, member_id: id, began_at })
         )
       })

@@ -32,6 +32,9 @@ export const isWebUrl = (value: string): boolean =>
 export const foldCase = (value: string): string =>
   value.toLowerCase().normalize("NFC").toUpperCase().toLowerCase().replaceAll("ς", "σ").normalize("NFC")
 
+/** Returns a text with A to Z as lower-case letters, and nothing else changed: unlike `foldCase`, it keeps `ß` and `ss` apart. */
+export const lowerAscii = (value: string): string => value.replace(/[A-Z]/g, (letter) => letter.toLowerCase())
+
 /**
  * Order of two texts by code point, which is PostgreSQL's `COLLATE "C"`.
  *
