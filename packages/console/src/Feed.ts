@@ -45,11 +45,16 @@ export class Feed {
     }, { highWaterMark: unread_max })
   }
 
+  /** Ends every open stream. Its browser connects again. */
+  endAll(): void {
+    for (const controller of this.open) this.end(controller)
+  }
+
   /** Ends every open stream, and every stream that is opened later. */
   close(): void {
     this.isClosed = true
     clearInterval(this.timer)
-    for (const controller of this.open) this.end(controller)
+    this.endAll()
   }
 
   private send(message: Uint8Array): void {

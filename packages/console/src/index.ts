@@ -58,7 +58,9 @@ export interface Console {
   readonly publish: (event: WebhookEvent) => void
   /** Returns the number of open pages. */
   readonly countPages: () => number
-  /** Ends the streams of all pages. */
+  /** Ends the streams of all pages, which connect again and read everything: for when events were not published. */
+  readonly reconnect: () => void
+  /** Ends the streams of all pages, and of those that are opened later. */
   readonly close: () => void
 }
 
@@ -126,6 +128,7 @@ export const makeConsole = (options: ConsoleOptions): Console => {
     handle,
     publish: (event) => feed.publish("event", event),
     countPages: () => feed.size,
+    reconnect: () => feed.endAll(),
     close: () => feed.close()
   }
 }

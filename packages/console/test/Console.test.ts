@@ -280,3 +280,17 @@ it("counts the open pages, and closes the oldest above the given number", async 
   console.close()
   assert.strictEqual(console.countPages(), 0)
 })
+
+it("ends the streams of the open pages, which can then open new ones", async () => {
+  const console = makeConsole(options)
+  const open = async () => (await console.handle(new Request(`${origin}/console/stream`))).body?.getReader()
+  const first = await open()
+  await first?.read()
+  console.reconnect()
+  assert.isTrue((await first?.read())?.done)
+  const second = await open()
+  await second?.read()
+  console.publish({ id: "e1" } as never)
+  assert.include(new TextDecoder().decode((await second?.read())?.value), "\"e1\"")
+  console.close()
+})

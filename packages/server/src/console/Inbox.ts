@@ -35,9 +35,11 @@ export const make = Effect.fnUntraced(function*({ organization_id, origin }: Set
     fetch: callNobody,
     pagesMax: pages_max
   })
+  const run = Effect.runForkWith(yield* Effect.context())
   const feed = new EventFeed({
     baseUrl,
     pages: inbox,
+    onFailure: (cause) => void run(Effect.logError("The events of the console's pages failed", cause)),
     fetch: fetchAs({ actor: { organization_id, member_id: null, scopes: ["webhooks:manage"] }, default_country: null })
   })
   const turns = new Turns<string>({ places: pages_max, share: member_pages_max })
