@@ -7,7 +7,7 @@ import { AddMember, Members } from "@messaging-crm/core/Members"
 import { type MemberSession, MemberSessions } from "@messaging-crm/core/MemberSessions"
 import { CreateTag, Tags } from "@messaging-crm/core/Tags"
 import { Webhooks } from "@messaging-crm/core/Webhooks"
-import { Effect, Exit, Option } from "effect"
+import { DateTime, Effect, Exit, Option } from "effect"
 import { TestClock } from "effect/testing"
 import * as Fixtures from "../Fixtures.ts"
 import * as Scene from "./JourneyScene.ts"
@@ -110,8 +110,11 @@ const tests = (it: Scene.It) => {
       for (const ended of [session, atOnce]) {
         assert.strictEqual(yield* outcomeOf(sessions.authenticate(ended)), "SessionEnded")
       }
+      const logged_out_at = yield* DateTime.now
       yield* TestClock.adjust("1 second")
-      assert.strictEqual(yield* outcomeOf(sessions.authenticate(yield* begin)), "open")
+      const later = yield* begin
+      assert.strictEqual(yield* outcomeOf(sessions.authenticate(later)), "open")
+      assert.deepStrictEqual([session.logged_out_at, later.logged_out_at], [null, logged_out_at])
     }))
 
   it.effect("are of one organization", () =>

@@ -29,6 +29,12 @@ export interface MemberSession {
   readonly began_at: Timestamp
 }
 
+/** A session that begins. */
+export interface BegunSession extends MemberSession {
+  /** When the member last logged out. What the identity provider verified before must be verified again. */
+  readonly logged_out_at: Timestamp | null
+}
+
 /** The result of a session's check: the member, the actor of their operations, and the setting of their organization. */
 export interface AuthenticatedMember {
   readonly member: Member
@@ -79,7 +85,7 @@ const logOut = (
 /** The sessions of one organization's members. An identity provider verifies who the person is, before `begin`. */
 export class MemberSessions extends Context.Service<MemberSessions, {
   /** Begins a session of the member with a verified email address. None if the organization has no such member. */
-  readonly begin: (organization_id: OrganizationId, email: string) => Effect.Effect<Option.Option<MemberSession>>
+  readonly begin: (organization_id: OrganizationId, email: string) => Effect.Effect<Option.Option<BegunSession>>
   /** Checks a session. Call it for each request, so that a removed member loses access at once. */
   readonly authenticate: (session: MemberSession) => Effect.Effect<AuthenticatedMember, SessionEnded>
   /** Ends all sessions of a member that have begun until now. The member can be the current actor, without scopes. */
@@ -99,7 +105,7 @@ export class MemberSessions extends Context.Service<MemberSessions, {
         const began_at = yield* DateTime.now
         return Option.map(
           Array.findFirst(members, (member) => member.email_key === key && isAddressOf(member, email)),
-          ({ id }): MemberSession => ({ organization_id, member_id: id, began_at })
+          ({ id, logged_out_at }): BegunSession => ({ organization_id, member_id: id, began_at, logged_out_at })
         )
       })
 

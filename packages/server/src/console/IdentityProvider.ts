@@ -33,6 +33,12 @@ export class ProviderUnavailable extends Data.TaggedError("ProviderUnavailable")
 /** The seconds that the provider has for each response. */
 const response_seconds_max = 10
 
+/**
+ * The age of an authentication up to which the provider can use it, in seconds: a year, which is no restriction. With the parameter,
+ * the provider must say how old the authentication is.
+ */
+const authentication_seconds_max = 31_536_000
+
 /** How long the provider's configuration is used. Its signing keys are read again whenever one is unknown. */
 const configuration_time = "1 hour"
 
@@ -72,10 +78,18 @@ const discover = ({ client_id, client_secret, issuer }: Settings) =>
 
 const Identity = Schema.Struct({
   email: Schema.String,
-  email_verified: Schema.Literal(true)
+  email_verified: Schema.Literal(true),
+  auth_time: Schema.optional(Schema.Number)
 })
 
-/** Asks the provider with the code, and returns what it says about the person. */
+/** A person as the provider has verified them. */
+export interface VerifiedPerson {
+  readonly email: string
+  /** When the person last gave their credentials, in seconds since 1970. Null if the provider does not say it. */
+  readonly authenticated_at: number | null
+}
+
+/** Asks the provider with the code, and returns what it says about the person. The ID token has the time. */
 const claimsOf = async (
   configuration: OpenId.Configuration,
   address: URL,
@@ -89,7 +103,8 @@ const claimsOf = async (
   })
   const claims = tokens.claims()
   if (claims === undefined || claims["email"] !== undefined) return { ...claims }
-  return { ...await OpenId.fetchUserInfo(configuration, tokens.access_token, claims.sub) }
+  const info = await OpenId.fetchUserInfo(configuration, tokens.access_token, claims.sub)
+  return { ...info, auth_time: claims.auth_time }
 }
 
 /** Makes the provider of the settings. Nothing is read from it before the first login. */
@@ -112,12 +127,13 @@ export const make = Effect.fnUntraced(function*(settings: Settings) {
       nonce: attempt.nonce,
       code_challenge,
       code_challenge_method: "S256",
+      max_age: String(authentication_seconds_max),
       ...again ? { prompt: "login" } : {}
     })
     return { attempt, address }
   })
 
-  /** Completes a login, and returns the person's verified email address. `query` is that of the provider's redirect. */
+  /** Completes a login, and returns whom the provider has verified. `query` is that of the provider's redirect. */
   const complete = Effect.fnUntraced(function*(attempt: Attempt, query: string) {
     const known = yield* configuration
     const address = new URL(`${settings.redirect_uri}${query}`)
@@ -128,10 +144,10 @@ export const make = Effect.fnUntraced(function*(settings: Settings) {
           ? new LoginRejected({ reason: reasonOf(error) })
           : new ProviderUnavailable({ reason: reasonOf(error) })
     })
-    const { email } = yield* Schema.decodeUnknownEffect(Identity)(claims).pipe(
+    const { auth_time = null, email } = yield* Schema.decodeUnknownEffect(Identity)(claims).pipe(
       Effect.mapError(() => new LoginRejected({ reason: "email_not_verified" }))
     )
-    return email
+    return { email, authenticated_at: auth_time } satisfies VerifiedPerson
   })
 
   return { begin, complete }

@@ -1,7 +1,7 @@
 /** The login: it leads to the identity provider, and from there back to the console with a session. */
 import { clientAddress, networkOf } from "@messaging-crm/adapter-http"
 import { Turns } from "@messaging-crm/core/Turns"
-import { Duration, Effect, Option, Schema } from "effect"
+import { DateTime, Duration, Effect, Option, Schema } from "effect"
 import type { HttpServerRequest, HttpServerResponse } from "effect/http"
 import * as IdentityProvider from "./IdentityProvider.ts"
 import { MinuteLimit } from "./MinuteLimit.ts"
@@ -16,7 +16,7 @@ type Response = HttpServerResponse.HttpServerResponse
 /** How many logins use the provider at once: in all, and of one network. */
 const [at_once_max, network_at_once_max] = [8, 2]
 
-/** How many requests of a login one network can send per minute. A login takes two. */
+/** How many requests of a login one network can send per minute. A login takes two, or four after logging out. */
 const per_minute_max = 60
 
 /** How long a login waits for its turn. */
@@ -30,9 +30,12 @@ const address_chars_max = 512
 
 const Attempt = Schema.Struct({
   ...IdentityProvider.Attempt.fields,
+  /** Whether the login requests the person's credentials even if the provider knows the person. */
+  again: Schema.Boolean,
   /** Where the login returns to. */
   to: Schema.String
 })
+interface Attempt extends Schema.Schema.Type<typeof Attempt> {}
 
 const login = `${path}/login`
 /** The address that requests the person's credentials even if the provider knows the person. */
@@ -85,6 +88,24 @@ export const returnTo = (address: string | null, origin: string): string => {
   return url.origin === origin && url.pathname === path ? `${path}${url.hash}` : path
 }
 
+/** By how many seconds the provider's clock can be behind that of this process. */
+const clock_difference_max = 60
+
+/**
+ * Returns whether a person has given their credentials to the provider since they last logged out here. The provider keeps a session of
+ * its own, which logging out does not end.
+ */
+export const isAuthenticatedSince = (
+  logged_out_at: DateTime.Utc | null,
+  { again, authenticated_at }: Pick<Attempt, "again"> & Pick<IdentityProvider.VerifiedPerson, "authenticated_at">
+): boolean => {
+  if (logged_out_at === null) return true
+  // Without a time, only the request for the credentials counts.
+  if (authenticated_at === null) return again
+  const seconds = authenticated_at + (again ? clock_difference_max : 0)
+  return seconds * 1000 > DateTime.toEpochMillis(logged_out_at)
+}
+
 const queryOf = ({ url }: Request): string => /\?[^#]*/.exec(url)?.[0] ?? ""
 
 /** Logs why a login failed, and returns the page for it. */
@@ -125,21 +146,27 @@ export const make = Effect.fnUntraced(function*(settings: Settings, sessions: Se
   const begin = (request: Request) => {
     const query = new URLSearchParams(queryOf(request))
     const to = returnTo(query.get("to"), settings.origin)
+    const again = query.get("again") === "true"
     return limited(
-      provider.begin({ again: query.get("again") === "true" }).pipe(
-        Effect.flatMap(({ address, attempt }) => cookie.set({ ...attempt, to })(Pages.redirect(address))),
+      provider.begin({ again }).pipe(
+        Effect.flatMap(({ address, attempt }) => cookie.set({ ...attempt, again, to })(Pages.redirect(address))),
         Effect.catch(explain)
       )
     )
   }
 
-  const finish = Effect.fnUntraced(function*(attempt: IdentityProvider.Attempt, query: string, to: string) {
-    const email = yield* provider.complete(attempt, query)
-    const session = yield* sessions.begin(email)
-    if (Option.isNone(session)) return yield* new IdentityProvider.LoginRejected({ reason: "not_a_member" })
-    const { member_id, organization_id } = session.value
+  const finish = Effect.fnUntraced(function*({ again, to, ...attempt }: Attempt, query: string) {
+    const { authenticated_at, email } = yield* provider.complete(attempt, query)
+    const begun = yield* sessions.begin(email)
+    if (Option.isNone(begun)) return yield* new IdentityProvider.LoginRejected({ reason: "not_a_member" })
+    const { logged_out_at, ...session } = begun.value
+    if (!isAuthenticatedSince(logged_out_at, { again, authenticated_at })) {
+      if (again) return yield* new IdentityProvider.LoginRejected({ reason: "not_authenticated_again" })
+      return Pages.redirect(`${loginAgain}&to=${encodeURIComponent(to)}`)
+    }
+    const { member_id, organization_id } = session
     yield* Effect.annotateLogs(Effect.logInfo("Member logged in"), { member_id, organization_id })
-    return yield* sessions.set(session.value)(Pages.redirect(to))
+    return yield* sessions.set(session)(Pages.redirect(to))
   })
 
   /** Completes the login when the provider has redirected the browser. It ends with it, whatever its outcome is. */
@@ -150,8 +177,7 @@ export const make = Effect.fnUntraced(function*(settings: Settings, sessions: Se
       const [state, ...others] = new URLSearchParams(query).getAll("state")
       // Before the provider is asked: only the browser that began the login has its state.
       if (Option.isNone(found) || state !== found.value.state || others.length > 0) return rejected
-      const { to, ...attempt } = found.value
-      return yield* limited(Effect.catch(finish(attempt, query, to), explain))
+      return yield* limited(Effect.catch(finish(found.value, query), explain))
     }).pipe(Effect.map(cookie.remove))
 
   return { begin, complete }

@@ -1,9 +1,10 @@
 /** Logins at a real OpenID Connect provider, and the attacks on them. */
 import { assert, describe, it } from "@effect/vitest"
+import { DateTime } from "effect"
 import { afterAll } from "vitest"
-import { returnTo } from "../../src/console/Login.ts"
+import { isAuthenticatedSince, returnTo } from "../../src/console/Login.ts"
 import { unverified } from "../../testing/IdentityProvider.ts"
-import { Browser, type Received } from "./Browser.ts"
+import { Browser, type Received, signIn } from "./Browser.ts"
 import { login_cookie, session_cookie, startConsole } from "./ConsoleScene.ts"
 
 const scene = await startConsole()
@@ -48,6 +49,7 @@ describe("a login", () => {
     assert.deepStrictEqual(others, {
       client_id: "console",
       code_challenge_method: "S256",
+      max_age: "31536000",
       redirect_uri: scene.at("/console/callback"),
       response_type: "code",
       scope: "openid email"
@@ -185,6 +187,71 @@ describe("an attacker", () => {
       const { browser, callback } = await scene.signedIn(member, path)
       const { headers } = await browser.get(callback)
       assert.strictEqual(headers["location"], address.startsWith("/") ? address : "/console")
+    }
+  })
+})
+
+describe("a login after logging out", () => {
+  /** Logs a member out, at a time that the machine's clock, which is the provider's, has not reached. */
+  const loggedOut = async (ahead: "30 seconds" | "2 minutes", claims: "id_token" | "userinfo" = "id_token") => {
+    const other = await startConsole({ claims })
+    await other.adjust(Date.now())
+    const { browser, write } = await other.loggedIn(member)
+    await other.adjust(ahead)
+    assert.strictEqual((await write("/console/logout")).status, 204)
+    await other.adjust("1 second")
+    /** Returns what the console responds when the provider, which knows the person, redirects at once. */
+    const logInSilently = async (change: (query: URLSearchParams) => void, path?: string) => {
+      const address = withQuery(await other.beginLogin(browser, path), change)
+      return browser.get(await browser.followWithin(new URL(address).host, address))
+    }
+    return { browser, logInSilently, other }
+  }
+
+  it.each(["id_token", "userinfo"] as const)(
+    "requests the credentials again, although the provider still knows the person (email: %s)",
+    async (claims) => {
+      const { browser, logInSilently, other } = await loggedOut("30 seconds", claims)
+      try {
+        const to = encodeURIComponent("/console#/inbox/1")
+        const done = await logInSilently(() => {}, `/console/login?to=${to}`)
+        const again = `/console/login?again=true&to=${to}`
+        assert.deepStrictEqual([done.status, done.headers["location"]], [302, again])
+        assert.strictEqual(cookie(done, session_cookie), "")
+        const address = await other.beginLogin(browser, again)
+        assert.strictEqual(new URL(address).searchParams.get("prompt"), "login")
+        const { headers } = await browser.get(await signIn(browser, address, member))
+        assert.strictEqual(headers["location"], "/console#/inbox/1")
+        assert.strictEqual((await browser.get(other.at("/console"))).status, 200)
+      } finally {
+        await other.stop()
+      }
+    }
+  )
+
+  it("fails if somebody removes the request for the credentials", async () => {
+    const { logInSilently, other } = await loggedOut("2 minutes")
+    try {
+      const done = await logInSilently((query) => query.delete("prompt"), "/console/login?again=true")
+      assert.deepStrictEqual([done.status, cookie(done, session_cookie)], [403, ""])
+    } finally {
+      await other.stop()
+    }
+  })
+
+  it("needs a time of the provider, unless the credentials were requested", () => {
+    const logged_out_at = DateTime.makeUnsafe(100_500)
+    const rows = [
+      [null, false, false],
+      [null, true, true],
+      [100, false, false],
+      [101, false, true],
+      [41, true, true],
+      [40, true, false]
+    ] as const
+    for (const [authenticated_at, again, expected] of rows) {
+      assert.strictEqual(isAuthenticatedSince(logged_out_at, { again, authenticated_at }), expected)
+      assert.isTrue(isAuthenticatedSince(null, { again, authenticated_at }))
     }
   })
 })
