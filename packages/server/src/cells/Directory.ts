@@ -18,27 +18,45 @@ class CellSilent extends Data.TaggedError("CellSilent")<{}> {
   override readonly message = "A cell has not responded in time"
 }
 
-/** A cell that did not respond to the last question about a new key. One further question at a time finds out when it does. */
-interface Failed {
-  readonly cause: Cause.Cause<never>
-  isAsked: boolean
+/** How a cell responds to the questions of a directory. */
+class CellState {
+  /** The number of its responses. */
+  responses = 0
+  /** Why it did not respond to the last question that it should have responded to; null if it did. */
+  cause: Cause.Cause<never> | null = null
+  /** Whether it did not respond to any other question in that time either. */
+  isSilent = false
+  /** Whether the one question that can wait for a cell that did not respond waits. */
+  isAsked = false
 }
+
+/** Notes that a cell has responded to a question. */
+const noteResponse = <A, E, R>(state: CellState, asked: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.onExit(asked, (exit) =>
+    Effect.sync(() => {
+      if (Exit.isFailure(exit) && !Cause.hasFails(exit.cause)) return
+      state.responses++
+      state.cause = null
+      state.isSilent = false
+    }))
 
 /**
  * A directory of cells by key.
  *
- * No entry is trusted: each lookup asks the cell that the directory remembers, and, if that cell no longer has it, the others.
+ * No entry is trusted: each lookup asks the cell that the directory remembers, and, if that cell no longer has it, the others. A cell
+ * that does not respond holds one question at a time.
  */
 export class Directory<Key, Cell> {
   private readonly cells: ReadonlyArray<Cell>
   private readonly known = new Map<Key, Cell>()
-  private readonly failed = new Map<Cell, Failed>()
+  private readonly states: ReadonlyMap<Cell, CellState>
 
   private readonly silence_max: Duration.Duration
 
-  /** `silence_max` is how long a cell can take to say whether it has something new. */
+  /** `silence_max` is how long a cell can take to say whether it has something new, and how long it can be silent. */
   constructor(cells: ReadonlyArray<Cell>, silence_max = Duration.seconds(2)) {
     this.cells = cells
+    this.states = new Map(cells.map((cell) => [cell, new CellState()]))
     this.silence_max = silence_max
   }
 
@@ -67,10 +85,41 @@ export class Directory<Key, Cell> {
     return Effect.suspend(() => {
       const remembered = this.known.get(key)
       if (remembered === undefined) return this.findIn(this.cells, key, ask)
-      return Effect.flatMap(ask(remembered), (found) => {
+      return Effect.flatMap(this.askRemembered(remembered, ask), (found) => {
         if (Option.isSome(found)) return Effect.succeedSome({ cell: remembered, found: found.value })
         this.known.delete(key)
         return this.findIn(this.cells.filter((cell) => cell !== remembered), key, ask)
+      })
+    })
+  }
+
+  private stateOf(cell: Cell): CellState {
+    const state = this.states.get(cell)
+    if (state === undefined) throw new Error("The directory does not have this cell")
+    return state
+  }
+
+  /** Asks the cell of a known key. Every question waits for it until it has not responded to any of them for some time. */
+  private askRemembered<A, E, R>(
+    cell: Cell,
+    ask: (cell: Cell) => Effect.Effect<Option.Option<A>, E, R>
+  ): Effect.Effect<Option.Option<A>, E, R> {
+    return Effect.suspend(() => {
+      const state = this.stateOf(cell)
+      if (state.isSilent) return this.askNew(cell, ask)
+      return noteResponse(state, Effect.raceFirst(ask(cell), this.silence(state)))
+    })
+  }
+
+  /** Dies once a cell has not responded to any question for some time. */
+  private silence(state: CellState): Effect.Effect<never> {
+    return Effect.suspend(() => {
+      const { responses } = state
+      return Effect.flatMap(Effect.sleep(this.silence_max), () => {
+        if (state.responses !== responses) return this.silence(state)
+        state.cause = Cause.die(new CellSilent())
+        state.isSilent = true
+        return Effect.failCause(state.cause)
       })
     })
   }
@@ -81,20 +130,22 @@ export class Directory<Key, Cell> {
     ask: (cell: Cell) => Effect.Effect<Option.Option<A>, E, R>
   ): Effect.Effect<Option.Option<A>, E, R> {
     return Effect.suspend(() => {
-      const last = this.failed.get(cell)
-      if (last?.isAsked === true) return Effect.failCause(last.cause)
-      if (last !== undefined) last.isAsked = true
+      const state = this.stateOf(cell)
+      const isOnly = state.cause !== null
+      if (state.cause !== null && state.isAsked) return Effect.failCause(state.cause)
+      if (isOnly) state.isAsked = true
+      const { responses } = state
       const asked = Effect.timeoutOrElse(ask(cell), {
         duration: this.silence_max,
         orElse: () => Effect.die(new CellSilent())
       })
-      return Effect.onExit(asked, (exit) =>
+      return Effect.onExit(noteResponse(state, asked), (exit) =>
         Effect.sync(() => {
-          if (last !== undefined) last.isAsked = false
-          if (Exit.isFailure(exit) && Cause.hasDies(exit.cause)) {
-            const defects = exit.cause.reasons.filter(Cause.isDieReason)
-            this.failed.set(cell, { cause: Cause.fromReasons(defects), isAsked: false })
-          } else if (Exit.isSuccess(exit)) this.failed.delete(cell)
+          if (isOnly) state.isAsked = false
+          if (Exit.isSuccess(exit) || !Cause.hasDies(exit.cause)) return
+          const defects = exit.cause.reasons.filter(Cause.isDieReason)
+          state.cause = Cause.fromReasons(defects)
+          state.isSilent = state.responses === responses && defects.some(({ defect }) => defect instanceof CellSilent)
         }))
     })
   }

@@ -125,3 +125,65 @@ it.effect("remembers at most 10,000 keys, the newest", () =>
       cells[1]
     ])
   }))
+
+/** A cell that responds until it is silent, and finds each key. */
+const makeRemembered = Effect.gen(function*() {
+  const state = { asked: 0, isSilent: false, response: Effect.void as Effect.Effect<void> }
+  const directory = new Directory<string, "remembered" | "other">(["remembered", "other"])
+  const find = (key: string) =>
+    Effect.exit(directory.find(key, (cell) =>
+      Effect.suspend(() => {
+        if (cell === "other") return Effect.succeedNone
+        state.asked++
+        return state.isSilent ? Effect.never : Effect.as(state.response, Option.some(key))
+      })))
+  yield* find("a")
+  yield* find("b")
+  state.asked = 0
+  return { find, state }
+})
+
+it.effect("lets one remembered key at a time wait for a silent cell, for two seconds", () =>
+  Effect.gen(function*() {
+    const { find, state } = yield* makeRemembered
+    state.isSilent = true
+    const first = yield* Effect.forkChild(
+      Effect.all(Array.from({ length: 50 }, () => find("a")), { concurrency: "unbounded" }),
+      { startImmediately: true }
+    )
+    yield* TestClock.adjust("1 second")
+    const later = yield* Effect.forkChild(find("b"), { startImmediately: true })
+    yield* TestClock.adjust("1 second")
+    assert.isTrue((yield* Fiber.join(first)).every(Exit.isFailure))
+    assert.strictEqual(state.asked, 51)
+    const only = yield* Effect.forkChild(find("a"), { startImmediately: true })
+    assert.isTrue(Exit.isFailure(yield* find("a")))
+    yield* TestClock.adjust("1 second")
+    // The end of an earlier question does not let a second one wait.
+    assert.isTrue(Exit.isFailure(yield* Fiber.join(later)))
+    assert.isTrue(Exit.isFailure(yield* find("b")))
+    assert.strictEqual(state.asked, 52)
+    yield* TestClock.adjust("1 second")
+    assert.isTrue(Exit.isFailure(yield* Fiber.join(only)))
+    state.isSilent = false
+    assert.isTrue(Exit.isSuccess(yield* find("a")))
+    const again = yield* Effect.all([find("a"), find("b")], { concurrency: "unbounded" })
+    assert.isTrue(again.every(Exit.isSuccess))
+  }))
+
+it.effect("asks a remembered cell concurrently, and waits for it while it responds to other questions", () =>
+  Effect.gen(function*() {
+    const { find, state } = yield* makeRemembered
+    state.response = Effect.sleep("5 seconds")
+    const slow = yield* Effect.forkChild(
+      Effect.all([find("a"), find("b"), find("a")], { concurrency: "unbounded" }),
+      { startImmediately: true }
+    )
+    assert.strictEqual(state.asked, 3)
+    state.response = Effect.void
+    for (let second = 0; second < 5; second++) {
+      yield* TestClock.adjust("1 second")
+      assert.isTrue(Exit.isSuccess(yield* find("b")))
+    }
+    assert.isTrue((yield* Fiber.join(slow)).every(Exit.isSuccess))
+  }))
