@@ -87,7 +87,7 @@ export class Directory<Key, Cell> {
       if (remembered === undefined) return this.findIn(this.cells, key, ask)
       return Effect.flatMap(this.askRemembered(remembered, ask), (found) => {
         if (Option.isSome(found)) return Effect.succeedSome({ cell: remembered, found: found.value })
-        this.known.delete(key)
+        // The entry stays until another cell has the key: anyone can send a wrong link of an organization.
         return this.findIn(this.cells.filter((cell) => cell !== remembered), key, ask)
       })
     })

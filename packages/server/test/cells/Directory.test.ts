@@ -52,6 +52,16 @@ it.effect("finds what has moved to another cell", () =>
     assert.deepStrictEqual(cells.map(({ asked }) => asked), [2, 2, 3])
   }))
 
+it.effect("keeps its entry for a key whose question no cell accepts, as of a forged link", () =>
+  Effect.gen(function*() {
+    const { cells, directory, find } = make()
+    cells[1].has.add("a")
+    assert.strictEqual(yield* find("a"), 1)
+    cells[1].has.delete("a")
+    assert.isNull(yield* find("a"))
+    assert.strictEqual(directory.remembered("a"), cells[1])
+  }))
+
 it.effect("does not report as absent what a cell that is down can have, and finds what the others have", () =>
   Effect.gen(function*() {
     const { cells, find } = make()
