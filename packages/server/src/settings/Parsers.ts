@@ -47,11 +47,11 @@ export const natsServers = (text: string) =>
     (servers) => Redacted.make(servers)
   )
 
-/** Parses a URL to which paths are appended, and removes the slash at its end. */
+/** Parses a URL to which paths are appended. Returns it in ASCII, as headers require, without slashes at its end. */
 export const baseUrl = (text: string): Option.Option<string> =>
   /[?#<>\s]/.test(text)
     ? Option.none()
-    : Option.map(url("http:", "https:")(text), (given) => given.replace(/\/+$/, ""))
+    : Option.map(url("http:", "https:")(text), (given) => new URL(given).href.replace(/\/+$/, ""))
 
 const rootKey = (text: string): Option.Option<Redacted.Redacted<Uint8Array<ArrayBuffer>>> => {
   const bytes = Uint8Array.from(Buffer.from(text.trim(), "base64"))

@@ -110,6 +110,16 @@ it("values of headers are percent-decoded, without the spaces around them", () =
   )
 })
 
+it("DOCS_URL is a URL in ASCII, as headers are, without slashes at its end", () => {
+  for (
+    const [text, url] of [
+      ["https://docs.example/", "https://docs.example"],
+      ["HTTPS://docs.example/crm//", "https://docs.example/crm"],
+      ["https://bücher.example/führer/", "https://xn--bcher-kva.example/f%C3%BChrer"]
+    ] as const
+  ) assert.deepStrictEqual(settings.docs_url.parse(text), Option.some(url))
+})
+
 const inCore = (variables: Readonly<Record<string, string>>) =>
   Effect.gen(function*() {
     return {
