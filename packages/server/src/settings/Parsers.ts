@@ -37,8 +37,13 @@ export const origin = (text: string): Option.Option<string> =>
 export const issuer = (text: string): Option.Option<string> =>
   /[?#\s]/.test(text) ? Option.none() : Option.as(trustedUrl(text), text)
 
+const decode = Option.liftThrowable(decodeURIComponent)
+
 const natsServer = (text: string): Option.Option<string> =>
-  Option.filter(url("nats:", "tls:")(text), (server) => /^\w+:\/\/[^/?#\s]+$/.test(server))
+  Option.filter(url("nats:", "tls:")(text), (server) => {
+    const { password, username } = new URL(server)
+    return /^\w+:\/\/[^/?#\s]+$/.test(server) && [username, password].every((part) => Option.isSome(decode(part)))
+  })
 
 /** Parses a comma-separated list of addresses of NATS. */
 export const natsServers = (text: string) =>
@@ -63,8 +68,7 @@ export const rootKeys = (text: string) => Option.all(text.split(",").map(rootKey
 
 const pair = (text: string): Option.Option<readonly [string, string]> => {
   const [, name = "", value = ""] = /^\s*([\w-]+)=(.*)$/.exec(text) ?? []
-  const decoded = Option.liftThrowable(decodeURIComponent)(value.trim())
-  return name === "" ? Option.none() : Option.map(decoded, (value) => [name, value])
+  return name === "" ? Option.none() : Option.map(decode(value.trim()), (value) => [name, value])
 }
 
 /** Parses a comma-separated list of `name=value`; values are percent-encoded. */

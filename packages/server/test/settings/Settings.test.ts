@@ -34,6 +34,8 @@ const texts: ReadonlyArray<
     "http://127.0.0.1:4222",
     "nats://a/b",
     "nats://a,",
+    "nats://a:p%zz@h:4222",
+    "nats://p%zz@h:4222",
     "nats://a b"
   ]],
   ["security_contact", ["mailto:security@acme.example", "https://acme.example/security"], [
