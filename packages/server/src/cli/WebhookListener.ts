@@ -172,22 +172,29 @@ const checkTarget = ({ allow_remote, event, forward_to }: Options) => {
     : Admin.reject("--forward-to must be on this machine. To post events to another one, add --allow-remote.")()
 }
 
+/** Shows the endpoint, and the secret if the command generated it. */
+const noteTarget = ({ forward_to, signing_secret }: Options, secret: Redacted.Redacted) => {
+  if (Option.isNone(forward_to)) return Effect.void
+  const secretLine = Option.isSome(signing_secret) ? "" : `\nSigning secret: ${Redacted.value(secret)}`
+  return Print.note(`Forwarding to ${forward_to.value}${secretLine}`)
+}
+
 /** Receives events until it is interrupted, or posts one. */
 export const listen = Effect.fnUntraced(function*(options: Options) {
   yield* checkTarget(options)
-  const { api_key, base_url, event_types, forward_to, signing_secret } = options
+  const { api_key, base_url, event_types, signing_secret } = options
   const secret = Option.isSome(signing_secret) ? signing_secret.value : yield* newSecret
   const crm = new MessagingCrm({ apiKey: Redacted.value(api_key), baseUrl: base_url, onRetry: onRetry(base_url) })
-  if (Option.isSome(options.event)) return yield* replay(options.event.value, crm, secret, options)
+  if (Option.isSome(options.event)) {
+    yield* noteTarget(options, secret)
+    return yield* replay(options.event.value, crm, secret, options)
+  }
   // The cursor of `now`, so that no later event is missed. It also shows whether the service accepts the key.
   const query = { after: options.after, page_size: 1 }
   const first = yield* requesting(base_url, (signal) => crm.request("GET /events", { query }, { signal }))
   const after = options.after === "now" ? first.next_cursor ?? "now" : options.after
-  const target = Option.match(forward_to, {
-    onNone: () => "",
-    onSome: (url) => `\nForwarding to ${url}\nSigning secret: ${Redacted.value(secret)}`
-  })
   const types = event_types.length === 0 ? "all events" : event_types.join(", ")
-  yield* Print.note(`Listening for ${types} at ${base_url}${target}`)
+  yield* Print.note(`Listening for ${types} at ${base_url}`)
+  yield* noteTarget(options, secret)
   return yield* follow(after, crm, secret, options)
 })

@@ -134,6 +134,38 @@ it.live("`webhooks listen` prints events, posts them with a valid signature, and
     assert.strictEqual(yield* service.stop, 0)
   }).pipe(Effect.scoped))
 
+it.live("`webhooks listen` shows a generated secret before it posts an event by its ID, and never a given one", () =>
+  Effect.gen(function*() {
+    const running = yield* startService
+    const listener = yield* startListener(running)
+    yield* running.create
+    const { id } = yield* listener.contact
+    assert.strictEqual(yield* listener.stop, 0)
+    const signed = yield* Queue.unbounded<Parameters<typeof verifyWebhook>[0]>()
+    const url = yield* startHttpServer((request, response) => {
+      let payload = ""
+      request.setEncoding("utf8").on("data", (chunk: string) => payload += chunk).on("end", () => {
+        Queue.offerUnsafe(signed, { payload, headers: request.headers, secret })
+        response.writeHead(204).end()
+      })
+    })
+    const post = (flags: ReadonlyArray<string>) =>
+      Processes.run(
+        ["webhooks", "listen", "--url", `${running.server.url}/v1`, "--forward-to", url, "--event", id].concat(flags),
+        { API_KEY: running.key }
+      )
+    const generated = yield* post([])
+    const [, shown = ""] = /^Signing secret: (whsec_\S+)$/m.exec(generated.stderr) ?? []
+    assert.include(generated.stderr, `Forwarding to ${url}`)
+    const request = yield* Queue.take(signed)
+    assert.strictEqual((yield* Effect.promise(() => verifyWebhook({ ...request, secret: shown }))).id, id)
+    const given = yield* post(["--signing-secret", secret])
+    assert.include(given.stderr, `Forwarding to ${url}`)
+    assert.notInclude(given.stdout + given.stderr, secret)
+    const second = yield* Queue.take(signed)
+    assert.strictEqual((yield* Effect.promise(() => verifyWebhook(second))).id, id)
+  }).pipe(Effect.scoped))
+
 it.live("`webhooks listen` ends with the cursor to continue with, also if its terminal closes or its output ends", () =>
   Effect.gen(function*() {
     const running = yield* startService
