@@ -13,29 +13,38 @@ export interface Readiness {
   readonly warning?: string
 }
 
+/** The time after which a database counts as unavailable. */
+const silence_max = "2 seconds"
+
 /**
  * Makes the check of a database. Ready: the database is usable and accepts writes, and a key of `SECRET_KEY` decrypts its
  * secrets, or `reason` names the problem. A host clock that is more than a second off is a warning. `degraded` counts
- * as ready: some channels are paused, and everything else works.
+ * as ready: some channels are paused, and everything else works. A check ends after 2 seconds.
  */
 export const makeReadiness = Effect.fnUntraced(function*(isReady: Effect.Effect<boolean>) {
   const canary = yield* SecretCanary
   const holds = yield* ChannelHolds
   const offset = yield* Effect.serviceOption(HostClockOffset)
-  const countPaused = holds.countPaused.pipe(
-    Effect.timeout("2 seconds"),
-    // If the count fails, the process is still ready.
-    Effect.catchCause(() => Effect.succeed(0))
-  )
-  return Effect.gen(function*(): Effect.fn.Return<Readiness> {
-    if (!(yield* isReady)) return { status: "unavailable" }
-    if (!(yield* canary.isReadable)) return { status: "unavailable", reason: "secret_key" }
-    const paused_channels = yield* countPaused
-    const warning = Option.isNone(offset) ? Option.none() : warningOf(yield* offset.value)
-    return {
-      ...(paused_channels === 0 ? { status: "ok" } : { status: "degraded", paused_channels }),
-      ...Option.isSome(warning) && { warning: warning.value }
-    }
+  return Effect.suspend(() => {
+    let found: Readiness = { status: "unavailable" }
+    const check = Effect.gen(function*() {
+      if (!(yield* isReady)) return
+      if (!(yield* canary.isReadable)) {
+        found = { status: "unavailable", reason: "secret_key" }
+        return
+      }
+      const warning = Option.isNone(offset) ? Option.none() : warningOf(yield* offset.value)
+      const warned = Option.isSome(warning) ? { warning: warning.value } : {}
+      // If the count fails, the process is still ready.
+      found = { status: "ok", ...warned }
+      const paused_channels = yield* holds.countPaused
+      if (paused_channels > 0) found = { status: "degraded", paused_channels, ...warned }
+    })
+    return check.pipe(
+      Effect.timeout(silence_max),
+      Effect.catchCause(() => Effect.void),
+      Effect.map(() => found)
+    )
   })
 })
 

@@ -1,8 +1,10 @@
 /** Readiness, over a database that gets its schema and its first secret while the test runs. */
 import { assert, it } from "@effect/vitest"
 import * as Databases from "@messaging-crm/adapter-postgres/testing/Databases"
+import { ChannelHolds } from "@messaging-crm/core/ChannelHolds"
+import { SecretCanary } from "@messaging-crm/core/SecretCanary"
 import { RootKeys } from "@messaging-crm/core/Secrets"
-import { Effect, Layer, Redacted, References } from "effect"
+import { Effect, Fiber, Layer, Redacted, References } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
@@ -58,3 +60,25 @@ it.effect("a process is ready only after the migrations, and only with a key of 
     assert.deepStrictEqual(yield* other, [503, { status: "unavailable", reason: "secret_key" }])
     assert.deepStrictEqual(yield* first, [200, { status: "ok" }])
   }).pipe(Effect.scoped))
+
+it.effect("readiness takes at most two seconds, also if the database stops responding between its questions", () =>
+  Effect.gen(function*() {
+    const read = (isReadable: Effect.Effect<boolean>, countPaused: Effect.Effect<number>) =>
+      Effect.gen(function*() {
+        const readiness = yield* Health.makeReadiness(Effect.succeed(true))
+        const reading = yield* Effect.forkChild(readiness, { startImmediately: true })
+        yield* TestClock.adjust("2 seconds")
+        return reading.pollUnsafe() === undefined ? null : yield* Fiber.join(reading)
+      }).pipe(
+        Effect.provide(Layer.mock(SecretCanary, { isReadable })),
+        Effect.provide(Layer.mock(ChannelHolds, { countPaused }))
+      )
+    const answered = Effect.succeed(true)
+    assert.deepStrictEqual(yield* read(answered, Effect.succeed(1)), { status: "degraded", paused_channels: 1 })
+    assert.deepStrictEqual(yield* read(answered, Effect.never), { status: "ok" })
+    assert.deepStrictEqual(yield* read(Effect.never, Effect.succeed(1)), { status: "unavailable" })
+    assert.deepStrictEqual(yield* read(Effect.never, Effect.never), { status: "unavailable" })
+    assert.deepStrictEqual(yield* read(Effect.die("no response"), Effect.succeed(0)), { status: "unavailable" })
+    const late = Effect.delay(answered, "1 second")
+    assert.deepStrictEqual(yield* read(late, Effect.never), { status: "ok" })
+  }))
