@@ -6,7 +6,7 @@ const root = join(import.meta.dirname, "..")
 const read = (file) => readFileSync(join(root, file), "utf8")
 
 const sources = globSync(
-  ["*.md", "docs/*.md", "{packages,examples,reliability,benchmarks}/**/README.md"],
+  ["*.md", "docs/*.md", "{packages,clients,examples,reliability,benchmarks}/**/README.md"],
   { cwd: root, exclude: ["**/node_modules/**"] }
 ).toSorted()
 
@@ -81,7 +81,7 @@ export const sections = read("docs/README.md").split(/^## /m).slice(1).map((sect
   title: section.split("\n")[0],
   guides: Array.from(section.matchAll(/^\| \[([^\]]+)\]\(([^)]+)\) \| (.+) \|$/gm), ([, title, link, purpose]) => ({
     title,
-    page: pages.find(({ path }) => `/${path}` === targetOf("docs/README.md", link)),
+    page: pages.find(({ path }) => `/${path}` === targetOf("docs/README.md", link)?.split("#")[0]),
     purpose
   }))
 }))
