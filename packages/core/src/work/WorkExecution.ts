@@ -45,7 +45,7 @@ export const makePerform = Effect.gen(function*() {
       : Effect.logError("A work item failed with a defect", defect)
 
   /**
-   * Postpones an item after a defect. If that cannot be written, as while the database is away, it is tried every second until the
+   * Postpones an item after a defect. If that cannot be written, as while the database is unavailable, it is tried every second until the
    * lease ends: the item would block a place of its lane until then.
    */
   const recover = (item: Item, defect: unknown) =>
