@@ -21,11 +21,21 @@ const events_per_commit = 1.6
 /** How long followers can take for the rest after the last commit. */
 const rest_time_max = "2 minutes"
 
-const firstCursor = ({ base_url, key }: Target) =>
+/**
+ * Returns the cursor after the events that are stored already. `now` could be before some of them: they follow once the
+ * transactions before theirs have ended.
+ */
+const firstCursor = ({ base_url, key, stored }: Target) =>
   Effect.promise(async () => {
     const crm = new MessagingCrm({ apiKey: key, baseUrl: base_url })
-    const { next_cursor } = await crm.request("GET /events", { query: { after: "now" } })
-    return next_cursor ?? "now"
+    let [cursor, seen] = ["start", 0]
+    for (let isLast = false; !isLast;) {
+      const { data, next_cursor } = await crm.request("GET /events", { query: { after: cursor, wait: 1 } })
+      seen += data.length
+      cursor = next_cursor ?? cursor
+      isLast = data.length === 0 && seen >= stored
+    }
+    return cursor
   })
 
 /** Returns the time by which a part of the values is exceeded at most, in whole milliseconds. */

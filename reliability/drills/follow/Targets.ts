@@ -34,6 +34,8 @@ export interface Target {
   /** Runs a commit that stalls and can be rolled back. */
   readonly run: (stalled: StalledCommit<Services>) => Effect.Effect<void>
   readonly services: Context.Context<Services>
+  /** The number of events that are stored before the writers begin. */
+  readonly stored: number
   /** The number of events that replays have posted so far. */
   readonly replayed: () => number
 }
@@ -65,6 +67,7 @@ export const memory = Effect.gen(function*() {
         Effect.andThen(isRolledBack ? Effect.void : Effect.provideContext(commit, services))
       ),
     services,
+    stored: 0,
     replayed: () => 0
   } satisfies Target
 })
@@ -130,6 +133,7 @@ export const postgres = Effect.fnUntraced(function*(replayed_events: number) {
         if (isRolledBack) yield* Effect.fail("roll back")
       })).pipe(Effect.catchIf((error) => error === "roll back", () => Effect.void), Effect.orDie),
     services,
+    stored: replayed_events,
     replayed: () => received.length
   } satisfies Target
 })
