@@ -1,4 +1,4 @@
-/** The processing of stored callbacks: their order, and what follows a failure of the database. */
+/** The processing of stored callbacks: their order, and their retries after the database has failed. */
 import { assert, it } from "@effect/vitest"
 import * as Memory from "@messaging-crm/adapter-memory"
 import * as Fixtures from "@messaging-crm/conformance/Fixtures"

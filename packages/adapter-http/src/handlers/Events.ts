@@ -39,7 +39,7 @@ export const layer = HttpApiBuilder.group(
     const followers = yield* EventFollowers
     const { isValid } = yield* ApiKeys
 
-    /** Returns the page that a request already has if its wait fails: the status is sent, and the next request gets the error. */
+    /** Takes a slot, and returns the wait for the events after a page. */
     const wait = (page: FollowedPage, options: Omit<FollowOptions, "after">, seconds: number) =>
       Effect.map(
         followers.open,

@@ -99,7 +99,7 @@ export const isUnroutable = (method: string, path: string, routes: ReadonlyArray
   return misread_forms.some((isMisread) => isMisread(path, routes)) && isApiPath(path)
 }
 
-/** Returns the route of the contract to which a request goes; undefined if there is none. */
+/** Returns the contract's route for a request; undefined if the contract has none. */
 export const endpointOf = (request: HttpServerRequest.HttpServerRequest): Route | undefined => {
   const path = pathOf(request)
   const routes = routesOf(path)

@@ -1,4 +1,4 @@
-/** The page of a person who has logged in: the token of its writes, and what it does when the session has ended. */
+/** The page of a member who has logged in: the token of its writes, and its login after the session has ended. */
 import { assert, it } from "@effect/vitest"
 import { beforeEach, vi } from "vitest"
 import { installBrowser } from "./Browser.ts"

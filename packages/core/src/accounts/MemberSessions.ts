@@ -10,7 +10,7 @@ import type { Country } from "../kernel/Countries.ts"
 import type { MemberId, OrganizationId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { operation } from "../kernel/Operations.ts"
-import type { Scope } from "../kernel/Scope.ts"
+import { Scope } from "../kernel/Scope.ts"
 import { foldCase, lowerAscii } from "../kernel/Text.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
 import { traced } from "../kernel/Traces.ts"
@@ -43,16 +43,7 @@ export interface AuthenticatedMember {
 }
 
 /** The scopes of a member without an API key: all except the one for webhooks. */
-const member_scopes: ReadonlyArray<Scope> = [
-  "contacts:read",
-  "contacts:write",
-  "conversations:read",
-  "conversations:write",
-  "messages:send",
-  "templates:read",
-  "members:read",
-  "tags:read"
-]
+const member_scopes: ReadonlyArray<Scope> = Scope.literals.filter((scope) => scope !== "webhooks:manage")
 
 // -------------------------------------------------------------- errors
 

@@ -1,4 +1,4 @@
-/** The types of channels, and what the network of each can do. */
+/** The types of channels, and the abilities of their networks. */
 import { Schema, Struct } from "effect"
 import { limits } from "../kernel/Limits.ts"
 

@@ -95,7 +95,7 @@ const isComplete = ({ created_at, seen_until }: FollowPosition, now: Timestamp):
     DateTime.isGreaterThan(seen_until, DateTime.addDuration(purged_until, commit_time_max))
 }
 
-/** The events of a page, and the last event that was examined for it; undefined if there is none. */
+/** The events of a page, and the last event that was examined for it; undefined without one. */
 interface Examined {
   readonly events: ReadonlyArray<CommittedEvent>
   readonly last: CommittedEvent | undefined

@@ -45,7 +45,7 @@ const rows: Readonly<Record<string, Code>> = {
     ],
     turns: ["server/src/console/Login.ts"]
   },
-  "Open pages of the console, and what they request": {
+  "Open pages of the console, and their requests": {
     numbers: [
       number("server/src/console/Inbox.ts", /\[pages_max, member_pages_max\] = \[(\d+), /),
       number("server/src/console/Inbox.ts", /\[pages_max, member_pages_max\] = \[\d+, (\d+)\]/),
