@@ -117,20 +117,18 @@ type ApiError<E> = E extends Translated ? Effect.Error<ReturnType<typeof transla
 
 const byTag = new Map<string, (error: never) => Effect.Effect<never, unknown>>(Object.entries(translations))
 
+const translateError = (error: unknown): Effect.Effect<never, unknown> => {
+  const tag = Predicate.hasProperty(error, "_tag") ? String(error._tag) : ""
+  // The compiler cannot see that a translation belongs to the tag of its error.
+  return byTag.get(tag)?.(error as never) ?? Effect.fail(error)
+}
+
 /**
  * Translates the errors that have one API error each. An endpoint whose API error differs catches the error first, and one
  * that is not translated does not compile.
  */
 export const translate = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, ApiError<E>, R> =>
-  Effect.catch(effect, (error) => {
-    const tag = Predicate.hasProperty(error, "_tag") ? String(error._tag) : ""
-    const translation = byTag.get(tag)
-    // The compiler cannot see that a translation belongs to the tag of its error.
-    return (translation === undefined ? Effect.fail(error) : translation(error as never)) as Effect.Effect<
-      never,
-      ApiError<E>
-    >
-  })
+  Effect.catch(effect, translateError as (error: E) => Effect.Effect<never, ApiError<E>>)
 
 /** Returns what is wrong with one of many contacts. */
 export const rejectionText = (
