@@ -6,7 +6,7 @@ WITH responses_recorded AS (
     INSERT INTO idempotency_keys (
       organization_id, key, fingerprint, status, body, sealed, request_id, created_at
     )
-    SELECT organization_id, key, fingerprint, status, decode(body, 'base64'), sealed, request_id, created_at
+    SELECT organization_id, key, fingerprint, status, body, sealed, request_id, created_at
     FROM jsonb_to_recordset($2::jsonb) AS given (
       organization_id uuid, key text, fingerprint text, status smallint, body text, sealed boolean, request_id text,
       created_at timestamptz

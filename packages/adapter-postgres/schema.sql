@@ -254,7 +254,7 @@ CREATE TABLE idempotency_keys (
   key text COLLATE "C" NOT NULL,
   fingerprint text NOT NULL,
   status smallint,
-  body bytea,
+  body text,
   sealed boolean NOT NULL,
   request_id text NOT NULL,
   created_at timestamp(3) with time zone NOT NULL,

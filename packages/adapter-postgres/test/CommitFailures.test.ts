@@ -58,7 +58,7 @@ it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
             key,
             fingerprint: "f".repeat(64),
             status: 200,
-            body: new Uint8Array([1]),
+            body: "1",
             sealed: false,
             request_id: "r",
             created_at: Fixtures.noon

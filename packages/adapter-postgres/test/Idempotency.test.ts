@@ -14,15 +14,14 @@ import { waiterFor, whileOpen } from "./Sessions.ts"
 const key = IdempotencyKey.make("12345678")
 const fingerprint = "f".repeat(64)
 
-const encode = (response: unknown) =>
-  Effect.succeed({ status: 201, body: new TextEncoder().encode(JSON.stringify(response)) })
+const encode = (response: unknown) => Effect.succeed({ status: 201, body: JSON.stringify(response) })
 
 /** The record of a request that another process carries out. */
 const record: RecordedResponse = {
   key,
   fingerprint,
   status: 201,
-  body: new TextEncoder().encode("theirs"),
+  body: "theirs",
   sealed: false,
   request_id: "theirs",
   created_at: Fixtures.noon
@@ -41,7 +40,7 @@ const request = Effect.fnUntraced(function*(organization_id: OrganizationId) {
     CurrentActor,
     { organization_id, member_id: null }
   )
-  return { ...outcome, body: new TextDecoder().decode(outcome.body) }
+  return { ...outcome, body: outcome.body }
 })
 
 /** Commits the record of the other process. */

@@ -23,7 +23,7 @@ const scene = Effect.gen(function*() {
   yield* Fixtures.mustCommit(ours, Changes.expand(event.id))
   const key = IdempotencyKey.make(yield* Fixtures.uuid)
   yield* Fixtures.mustCommit(ours, {
-    response: { ...Fixtures.idempotencyRecord, key, body: new TextEncoder().encode(contact_id) }
+    response: { ...Fixtures.idempotencyRecord, key, body: contact_id }
   })
   const { external_id } = yield* Fixtures.identity(ours, contact_id)
   yield* Fixtures.callback(channel.id, [external_id])

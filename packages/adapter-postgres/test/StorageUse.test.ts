@@ -60,7 +60,7 @@ const storeRecords = Effect.fnUntraced(function*(count: number, body_bytes: numb
         ...Fixtures.idempotencyRecord,
         key: IdempotencyKey.make(globalThis.crypto.randomUUID().repeat(6).slice(0, key_chars)),
         request_id: globalThis.crypto.randomUUID(),
-        body: new TextEncoder().encode(randomText(body_bytes)),
+        body: randomText(body_bytes),
         created_at: yield* DateTime.now
       }
       yield* Fixtures.mustCommit(ours, { response })

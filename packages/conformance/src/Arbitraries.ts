@@ -50,6 +50,13 @@ export const hardText = (options: { readonly min: number; readonly max: number }
     maxLength: Math.floor(options.max / 2)
   }).pipe(Arbitrary.map((characters) => characters.join("")))
 
+/** JSON text of any characters: it escapes those that no store can keep. */
+export const jsonText = (options: { readonly min: number; readonly max: number }) =>
+  Arbitrary.array(Arbitrary.schema(Schema.Literals(hardCharacters)), {
+    minLength: options.min,
+    maxLength: options.max
+  }).pipe(Arbitrary.map((characters) => JSON.stringify(characters.join(""))))
+
 /** Hard text of which something can be seen, for fields where other text counts as blank. */
 export const visibleHardText = (options: { readonly min: number; readonly max: number }) =>
   Arbitrary.map(hardText(options), (text) => plainLine(text) === "" ? `${text.slice(1)}a` : text)

@@ -58,7 +58,7 @@ describe("an audit record", () => {
 })
 
 describe("a recorded response", () => {
-  const response: EncodedResponse = { status: 201, body: new TextEncoder().encode("{}") }
+  const response: EncodedResponse = { status: 201, body: "{}" }
   const record: KeyedRequest = {
     key: IdempotencyKey.make("key-00001"),
     fingerprint: "fingerprint",

@@ -57,7 +57,7 @@ const input = Schema.decodeSync(UpsertContacts)({
 
 const encode = (results: ReadonlyArray<Result.Result<{ readonly outcome: string }, { readonly _tag: string }>>) => {
   const shown = results.map(Result.match({ onFailure: ({ _tag }) => _tag, onSuccess: ({ outcome }) => outcome }))
-  return Effect.succeed({ status: 200, body: new TextEncoder().encode(JSON.stringify(shown)) })
+  return Effect.succeed({ status: 200, body: JSON.stringify(shown) })
 }
 
 const request = { key: IdempotencyKey.make("customers-1"), fingerprint: "f".repeat(64), request_id: "r-1" }
@@ -66,7 +66,7 @@ const upserted = Effect.gen(function*() {
   const { body } = yield* ContactUpserts.use(({ upsertAndRespond }) =>
     upsertAndRespond(input, { encode, record: request })
   )
-  return JSON.parse(new TextDecoder().decode(body))
+  return JSON.parse(body)
 })
 
 const within = Effect.fnUntraced(function*<A, E, R>(effect: Effect.Effect<A, E, R | CurrentActor>) {

@@ -109,8 +109,7 @@ const ours = OrganizationId.make("01990000-0000-7000-8000-000000000001")
 const theirs = OrganizationId.make("01990000-0000-7000-8000-000000000002")
 const key = IdempotencyKey.make("order-4711")
 const request = { key, fingerprint: "f".repeat(64), request_id: "r-1" }
-const bytes = (text: string) => new TextEncoder().encode(text)
-const rejection: EncodedResponse = { status: 400, body: bytes("{\"error\":{}}") }
+const rejection: EncodedResponse = { status: 400, body: "{\"error\":{}}" }
 
 /** Returns an idempotency service over scripted commits and records, and the lists of its commits, counts, and purges. */
 const scene = (commits: "apply" | "find the key used", ...found: ReadonlyArray<RecordedResponse>) => {
@@ -184,7 +183,7 @@ describe("a response of 400 or above", () => {
   })
 
   it.effect("gives way to that of another request that committed meanwhile", () => {
-    const other = { ...record, request_id: "r-0", status: 404, body: bytes("{}") }
+    const other = { ...record, request_id: "r-0", status: 404, body: "{}" }
     const { counted, layer } = scene("find the key used", other)
     return Effect.gen(function*() {
       assert.deepStrictEqual(yield* reject, { status: 404, body: other.body, request_id: "r-0", replayed: true })
@@ -242,12 +241,12 @@ describe("a recorded response", () => {
 
   it.effect("of a secret is encrypted for its organization and key alone", () =>
     Effect.gen(function*() {
-      const { body, sealed } = yield* made({ status: 200, body: bytes("whsec_") }, true)
+      const { body, sealed } = yield* made({ status: 200, body: "whsec_" }, true)
       if (body === null) return assert.fail("The response has no body.")
       assert.isTrue(sealed)
-      assert.notInclude(new TextDecoder().decode(body), "whsec_")
+      assert.notInclude(body, "whsec_")
       const { open } = yield* RecordedResponses.make
-      assert.deepStrictEqual(Array.from(yield* open(ours, key, { body, sealed })), Array.from(bytes("whsec_")))
+      assert.strictEqual(yield* open(ours, key, { body, sealed }), "whsec_")
       for (const [organization, other] of [[theirs, key], [ours, IdempotencyKey.make("order-4712")]] as const) {
         const exit = yield* Effect.exit(open(organization, other, { body, sealed }))
         assert.include(

@@ -182,8 +182,7 @@ it.effect("delivers to a webhook during a rotation of the root key", () =>
 it.effect("stores a secret response encrypted, and replays the same bytes", () =>
   Effect.gen(function*() {
     const organization_id = yield* Fixtures.organization
-    const encode = (answer: unknown) =>
-      Effect.succeed({ status: 200, body: new TextEncoder().encode(JSON.stringify(answer)) })
+    const encode = (answer: unknown) => Effect.succeed({ status: 200, body: JSON.stringify(answer) })
     const input = CreateWebhook.make({ url: "https://shop.example/crm", event_types: ["message.sent"] })
     const key = IdempotencyKey.make("create-webhook-1")
     const once = Idempotency.use((idempotency) =>
@@ -193,12 +192,12 @@ it.effect("stores a secret response encrypted, and replays the same bytes", () =
       )
     ).pipe(Effect.provideService(CurrentActor, { organization_id, member_id: null }))
     const first = yield* once.pipe(under(old))
-    assert.include(new TextDecoder().decode(first.body), "whsec_")
+    assert.include(first.body, "whsec_")
     const replay = yield* once.pipe(under(young, old))
     assert.isTrue(replay.replayed)
     assert.deepStrictEqual(Array.from(replay.body), Array.from(first.body))
     const kept = Option.getOrThrow(yield* IdempotencyStore.use((store) => store.find(organization_id, key)))
-    assert.notInclude(new TextDecoder().decode(kept.body ?? undefined), "whsec_")
+    assert.notInclude(kept.body ?? "", "whsec_")
     const lost = yield* Effect.exit(once.pipe(under(young)))
     assert.isTrue(Exit.isFailure(lost) && Cause.hasDies(lost.cause))
   }).pipe(Effect.provide(outside)))

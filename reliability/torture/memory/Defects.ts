@@ -194,7 +194,7 @@ const differentReplay: Storage = Layer.effect(
           Option.map((record) =>
             record.body === null
               ? record
-              : { ...record, body: new TextEncoder().encode(`${new TextDecoder().decode(record.body)} `) }
+              : { ...record, body: `${record.body} ` }
           )
         )
     }))

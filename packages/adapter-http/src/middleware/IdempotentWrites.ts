@@ -14,17 +14,13 @@ import * as Errors from "../api/Errors.ts"
 import * as Texts from "../api/ErrorTexts.ts"
 import { IdempotentWrites, RequestBody, rulesFor } from "../api/Pipeline.ts"
 import * as EntityTags from "./EntityTags.ts"
-import { CurrentKeyedRequest, toResponse } from "./Responses.ts"
+import { bodyOf, CurrentKeyedRequest, toResponse } from "./Responses.ts"
 import { pathOf, queryOf } from "./Routes.ts"
 
-const encoder = new TextEncoder()
-
-/** Every response of a write is bytes of JSON, or empty. */
-const toRecorded = ({ body, status }: HttpServerResponse.HttpServerResponse): EncodedResponse => {
-  if (body._tag === "Uint8Array") return { status, body: body.body }
-  if (body._tag === "Empty") return { status, body: new Uint8Array() }
-  throw new Error(`A response of ${body._tag} cannot be recorded: make it with \`Responses.written\`.`)
-}
+const toRecorded = (response: HttpServerResponse.HttpServerResponse): EncodedResponse => ({
+  status: response.status,
+  body: bodyOf(response)
+})
 
 /** Returns the response to record: that of a success, or of a rejection that the operation decided. */
 const asRecorded = <E, R>(httpEffect: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
@@ -34,7 +30,7 @@ const asRecorded = <E, R>(httpEffect: Effect.Effect<HttpServerResponse.HttpServe
       const status = Errors.recordedStatusOf(error)
       return status === undefined
         ? Effect.fail(error)
-        : Effect.succeed({ status, body: encoder.encode(JSON.stringify(error)) })
+        : Effect.succeed({ status, body: JSON.stringify(error) })
     })
   )
 

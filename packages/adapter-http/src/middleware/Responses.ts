@@ -7,8 +7,6 @@ import { HttpApi, type HttpApiEndpoint } from "effect/http-api"
 import { Api } from "../api/Api.ts"
 import * as ErrorMapping from "../api/ErrorMapping.ts"
 
-const utf8 = new TextEncoder()
-
 /**
  * The current request with its idempotency key; null for one without a key. It is part of the context,
  * because a middleware of `HttpApi` can give a handler nothing else.
@@ -18,12 +16,19 @@ export const CurrentKeyedRequest = Context.Reference<KeyedRequest | null>(
   { defaultValue: () => null }
 )
 
-/** Returns a response of the API as it is sent. */
+/** Returns a response of the API as it is sent: as text and not as bytes, so that Node writes it together with the headers. */
 export const toResponse = (
   { body, status }: EncodedResponse,
   headers: Readonly<Record<string, string>> = {}
 ): HttpServerResponse.HttpServerResponse =>
-  HttpServerResponse.uint8Array(body, { status, contentType: "application/json", headers })
+  HttpServerResponse.text(body, { status, contentType: "application/json", headers })
+
+/** Returns the body of a response of `toResponse`, or of an empty one. */
+export const bodyOf = ({ body }: HttpServerResponse.HttpServerResponse): string => {
+  if (body._tag === "Empty") return ""
+  if (body._tag === "Uint8Array" && body.text !== undefined) return body.text
+  throw new Error(`The response has a body of ${body._tag} instead of text: make it with \`toResponse\`.`)
+}
 
 /** How the results of an operation become JSON. */
 interface Codec {
@@ -59,14 +64,11 @@ const codecFor = (endpoint: HttpApiEndpoint.Top) => {
 /** Returns the function that encodes the body of an endpoint's response. */
 export const textOf = (endpoint: HttpApiEndpoint.Top) => codecFor(endpoint).text
 
-const toText = (json: string, status: number, headers: Readonly<Record<string, string>> = {}) =>
-  HttpServerResponse.text(json, { status, contentType: "application/json", headers })
-
-/** Responds with a body, as text and not as bytes, so that Node writes it together with the headers. */
+/** Responds with a body. */
 export const body = (endpoint: HttpApiEndpoint.Top) => {
   const { status, text } = codecFor(endpoint)
   return (result: unknown): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
-    Effect.sync(() => toText(text(result), status))
+    Effect.sync(() => toResponse({ status, body: text(result) }))
 }
 
 /** JSON can start with white space, which keeps the connection open. */
@@ -106,14 +108,14 @@ export const tagged = (
   return (data: unknown): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
     Effect.suspend(() => {
       const json = text({ data })
-      return Effect.map(headersOf(json), (headers) => toText(json, status, headers))
+      return Effect.map(headersOf(json), (headers) => toResponse({ status, body: json }, headers))
     })
 }
 
 /** Responds with the resource of a write. The operation encodes it, and records it if the request has a key. */
 export const written = (endpoint: HttpApiEndpoint.Top) => {
   const { status, text } = codecFor(endpoint)
-  const encode = (data: unknown) => Effect.sync(() => ({ status, body: utf8.encode(text({ data })) }))
+  const encode = (data: unknown) => Effect.sync(() => ({ status, body: text({ data }) }))
   return <E, R>(
     write: (respond: Respond<unknown, EncodedResponse>) => Effect.Effect<EncodedResponse, E, R>
   ) =>

@@ -17,8 +17,6 @@ import { longPage, positionOf } from "../world/Order.ts"
 import * as Table from "../world/Table.ts"
 import { World, type WorldState } from "../world/World.ts"
 
-const decoder = new TextDecoder()
-
 const conversationsOf = (tables: Table.Tables, owner: OrganizationId, contact_id: ContactId) =>
   Table.all(tables, ConversationRows, owner).filter((conversation) => conversation.contact_id === contact_id)
 
@@ -39,7 +37,7 @@ const eraseRecords = (tables: Table.Tables, owner: OrganizationId, contact_id: C
   const events = eventsOf(tables, owner, contact_id)
   const records = Table.all(tables, IdempotencyRows, owner)
   const shown = records.filter(({ body }) => {
-    const record = body === null ? "" : decoder.decode(body)
+    const record = body ?? ""
     return record.includes(contact_id) || events.has(eventIn(record) ?? "")
   })
   const fingerprints = new Set(shown.map(({ fingerprint }) => fingerprint))

@@ -81,9 +81,9 @@ const copiesErased = (sql: SqlClient.SqlClient, organization_id: OrganizationId,
         SELECT key, fingerprint
         FROM idempotency_keys
         WHERE organization_id = ${organization_id} AND (
-          position(convert_to(${contact_id}, 'UTF8') IN body) > 0
-          OR CASE WHEN NOT sealed AND position(convert_to(${recorded_response}, 'UTF8') IN body) > 0
-            THEN substring(convert_from(body, 'UTF8') FROM '"event_id":"([0-9a-f-]{36})"')::uuid
+          position(${contact_id} IN body) > 0
+          OR CASE WHEN NOT sealed AND position(${recorded_response} IN body) > 0
+            THEN substring(body FROM '"event_id":"([0-9a-f-]{36})"')::uuid
           END IN (${eventsOf(sql, organization_id, contact_id)})
         )
       ) shown

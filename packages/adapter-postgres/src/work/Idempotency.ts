@@ -8,7 +8,7 @@ import { first, purge } from "../database/Rows.ts"
 const record = first(Schema.Struct({
   fingerprint: Schema.String,
   status: Schema.NullOr(Schema.Int),
-  body: Schema.NullOr(Schema.Uint8Array),
+  body: Schema.NullOr(Schema.String),
   sealed: Schema.Boolean,
   request_id: Schema.String
 }))

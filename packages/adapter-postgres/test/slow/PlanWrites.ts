@@ -121,7 +121,7 @@ export const writes: Readonly<Record<string, Effect.Effect<unknown, unknown, Ser
   "a new tag": Tags.use((tags) => tags.create(CreateTag.make({ name: "New", color: "red" }))),
   "an idempotency record": Effect.gen(function*() {
     const idempotency = yield* Idempotency
-    const encode = () => Effect.succeed({ status: 200, body: new Uint8Array([1, 2, 3]) })
+    const encode = () => Effect.succeed({ status: 200, body: "{}" })
     const input = UpdateContact.make({ city: "Bonn" })
     return yield* idempotency.once(
       { key: IdempotencyKey.make("a-new-key"), fingerprint: "f".repeat(64), request_id: "r" },

@@ -8,7 +8,7 @@ export const idempotencyRecord = {
   key: IdempotencyKey.make("a-key-of-ours"),
   fingerprint: "f".repeat(64),
   status: 201,
-  body: Uint8Array.of(1, 2),
+  body: "{}",
   sealed: false,
   request_id: "r-1",
   created_at: noon

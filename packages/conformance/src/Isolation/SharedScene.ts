@@ -30,8 +30,7 @@ const upsert = Schema.decodeSync(UpsertContacts)({
   ]
 })
 
-const encode = (value: unknown) =>
-  Effect.succeed({ status: 200, body: new TextEncoder().encode(JSON.stringify(value)) })
+const encode = (value: unknown) => Effect.succeed({ status: 200, body: JSON.stringify(value) })
 
 /** Upserts contacts under an idempotency key, which leaves the records of the request, its parts, and its response. */
 const upsertUnderKey = Effect.gen(function*() {

@@ -89,7 +89,7 @@ const emptyRetryKeyOf = ({ contact_id }: Fixtures.Thread) => IdempotencyKey.make
 const storeRetries = Effect.fnUntraced(function*(ours: OrganizationId, thread: Fixtures.Thread, event_id: string) {
   const records = [[retryKeyOf(thread), "canary"], [emptyRetryKeyOf(thread), null]] as const
   for (const [key, response_body] of records) {
-    const body = new TextEncoder().encode(JSON.stringify({ data: { event_id, response_body } }))
+    const body = JSON.stringify({ data: { event_id, response_body } })
     yield* Fixtures.mustCommit(ours, {
       response: { ...Fixtures.idempotencyRecord, key, fingerprint: key.padEnd(64), body }
     })
@@ -100,7 +100,7 @@ const storeRetries = Effect.fnUntraced(function*(ours: OrganizationId, thread: F
 const storeCopies = Effect.fnUntraced(
   function*(ours: OrganizationId, webhook: WebhookColumns, thread: Fixtures.Thread) {
     const { contact_id } = thread
-    const body = new TextEncoder().encode(JSON.stringify({ id: contact_id }))
+    const body = JSON.stringify({ id: contact_id })
     const event = yield* Fixtures.newEvent({
       body: JSON.stringify({ data: { conversation_id: thread.conversation_id } }),
       resource: { name: "contact", value: thread, contact_id, message_id: null }

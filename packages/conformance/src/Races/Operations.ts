@@ -104,7 +104,7 @@ const underKey = <E extends { readonly _tag: string }, R>(
     Idempotency.use((idempotency) =>
       idempotency.once(
         { key, fingerprint: "f".repeat(64), request_id: "r-1" },
-        (record) => run({ record, encode: () => Effect.succeed({ status: 201, body: Uint8Array.of(1) }) })
+        (record) => run({ record, encode: () => Effect.succeed({ status: 201, body: "1" }) })
       )
     ),
     ({ replayed, status }) => ({ replayed, status })

@@ -205,14 +205,12 @@ const preview = (
 
 // ---------------------------------------------------------- operations
 
-const encoder = new TextEncoder()
-const decoder = new TextDecoder()
 const decodeUpserted = Schema.decodeUnknownSync(Schema.fromJsonString(Upserted))
-const readRecorded = ({ body }: Pick<EncodedResponse, "body">): Upserted => decodeUpserted(decoder.decode(body))
+const readRecorded = ({ body }: Pick<EncodedResponse, "body">): Upserted => decodeUpserted(body)
 
 /** How a contact's outcome is recorded. */
 const recorded = (result: Upserted): Effect.Effect<EncodedResponse> =>
-  Effect.succeed({ status: 200, body: encoder.encode(JSON.stringify(result)) })
+  Effect.succeed({ status: 200, body: JSON.stringify(result) })
 
 /** Returns whether a request is not finished. A retry continues it. */
 const isUnfinished = (error: KeyError | UpsertRejection): error is KeyError =>

@@ -7,8 +7,19 @@ export const isStorable = (text: string): boolean => text.isWellFormed() && !tex
 
 const encoder = new TextEncoder()
 
+/** Where texts are encoded to count their bytes. A new array for each text would cost more than the encoding. */
+const scratch = new Uint8Array(16_384)
+
 /** Returns how many bytes a text has in UTF-8. */
-export const utf8Bytes = (text: string): number => encoder.encode(text).byteLength
+export const utf8Bytes = (text: string): number => {
+  let [bytes, end] = [0, 0]
+  while (end < text.length) {
+    const { read, written } = encoder.encodeInto(end === 0 ? text : text.slice(end), scratch)
+    bytes += written
+    end += read
+  }
+  return bytes
+}
 
 /** Returns text that every store can keep: NUL and unpaired surrogates become U+FFFD. */
 export const toStorable = (text: string): string => text.toWellFormed().replaceAll("\u0000", "\uFFFD")

@@ -112,8 +112,8 @@ export interface RecordedResponse {
   readonly fingerprint: string
   /** The status of the response; null, like the body, for a request of several commits that has begun (`IdempotentParts.ts`). */
   readonly status: number | null
-  readonly body: Uint8Array | null
-  /** Whether the bytes are encrypted. */
+  readonly body: string | null
+  /** Whether the body is encrypted. */
   readonly sealed: boolean
   readonly request_id: string
   readonly created_at: Timestamp

@@ -18,10 +18,10 @@ export type IdempotencyKey = typeof IdempotencyKey.Type
 /** The beginning of the key of a part (`IdempotentParts.ts`). No client can send such a key. */
 export const part_prefix = " "
 
-/** The response of a write: a status and the exact bytes. */
+/** The response of a write: a status and the exact text, which is JSON, or empty. */
 export interface EncodedResponse {
   readonly status: number
-  readonly body: Uint8Array
+  readonly body: string
 }
 
 /** A request with an idempotency key. */
@@ -46,9 +46,6 @@ export interface Respond<in Result, out Out> {
 /** The age after which a record may be deleted. The contract promises 24 hours. */
 export const record_age_max = Duration.hours(72)
 
-const encoder = new TextEncoder()
-const decoder = new TextDecoder()
-
 /** Returns the encryption context of a record. Stored records are sealed with it, so its text never changes. */
 const contextOf = (organization_id: OrganizationId, key: string) => `answer|${organization_id}|${key}`
 
@@ -66,19 +63,19 @@ export const make = Effect.gen(function*() {
     ) {
       const sealed = response !== null && is_secret
       const body = sealed
-        ? encoder.encode(yield* secrets.seal(contextOf(organization_id, key), decoder.decode(response.body)))
+        ? yield* secrets.seal(contextOf(organization_id, key), response.body)
         : response?.body ?? null
       return { key, fingerprint, status: response?.status ?? null, body, sealed, request_id, created_at }
     }),
-    /** Returns the bytes of a recorded response. */
+    /** Returns the body of a recorded response. */
     open: Effect.fnUntraced(function*(
       organization_id: OrganizationId,
       key: IdempotencyKey,
-      { body, sealed }: { readonly body: Uint8Array; readonly sealed: boolean }
+      { body, sealed }: { readonly body: string; readonly sealed: boolean }
     ) {
       if (!sealed) return body
-      const text = yield* secrets.open(contextOf(organization_id, key), decoder.decode(body))
-      if (Option.isSome(text)) return encoder.encode(text.value)
+      const text = yield* secrets.open(contextOf(organization_id, key), body)
+      if (Option.isSome(text)) return text.value
       return yield* Effect.die(
         new Error("No key in SECRET_KEY (RootKeys if the core is embedded) decrypts the recorded response.")
       )

@@ -62,7 +62,7 @@ const stored = (kind: keyof typeof rows, count: number, text_bytes = 0): Readonl
 
 const storedRecord = ({ body, key, request_id }: RecordedResponse): ReadonlyArray<Stored> =>
   // An index repeats the key.
-  stored("record", 1, 2 * key.length + request_id.length + (body?.byteLength ?? 0))
+  stored("record", 1, 2 * key.length + request_id.length + utf8Bytes(body ?? ""))
 
 const storedEvent = (event: RaisedEvent, isFull: boolean): ReadonlyArray<Stored> =>
   stored("event", 1, utf8Bytes(event.body) + (isFull ? utf8Bytes(fullBodyOf(event) ?? "") : 0))

@@ -31,7 +31,7 @@ const write = Effect.gen(function*() {
       key,
       fingerprint: "f".repeat(64),
       status: 201,
-      body: new TextEncoder().encode("{}"),
+      body: "{}",
       sealed: false,
       request_id: "first",
       created_at: Fixtures.noon

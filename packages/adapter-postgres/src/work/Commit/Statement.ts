@@ -18,17 +18,14 @@ const recordResponses = (
   records: ReadonlyArray<Owned<NonNullable<Changes["response"]>>>
 ): Part => {
   const sorted = inOrder(records, ({ key, organization_id }) => `${organization_id}|${key}`)
-  const recorded = json(sorted.map(({ body, ...record }) => ({
-    ...record,
-    body: body === null ? null : Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("base64")
-  })))
+  const recorded = json(sorted)
   return {
     name: "responses_recorded",
     body: `
     INSERT INTO idempotency_keys (
       organization_id, key, fingerprint, status, body, sealed, request_id, created_at
     )
-    SELECT organization_id, key, fingerprint, status, decode(body, 'base64'), sealed, request_id, created_at
+    SELECT organization_id, key, fingerprint, status, body, sealed, request_id, created_at
     FROM jsonb_to_recordset(${recorded}) AS given (
       organization_id uuid, key text, fingerprint text, status smallint, body text, sealed boolean, request_id text,
       created_at timestamptz

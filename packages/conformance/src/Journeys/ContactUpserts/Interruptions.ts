@@ -92,7 +92,7 @@ const usedKeys = (it: Scene.It, control: CommitControl) => {
           Contacts.use((contacts) =>
             contacts.create(CreateContact.make({ first_name: "Kim" }), {
               encode: (): Effect.Effect<EncodedResponse> =>
-                Effect.succeed({ status: 201, body: new Uint8Array() }),
+                Effect.succeed({ status: 201, body: "" }),
               record
             })
           ))

@@ -34,12 +34,12 @@ export const makeScene = Effect.gen(function*() {
           ContactUpserts.use((upserts) =>
             upserts.upsertAndRespond(decode({ match: "primary_email", contacts }), {
               encode: (results): Effect.Effect<EncodedResponse> =>
-                Effect.succeed({ status: 200, body: new TextEncoder().encode(outcomes(results).join()) }),
+                Effect.succeed({ status: 200, body: outcomes(results).join() }),
               record
             })
           )
       )
-    )).pipe(Effect.map(({ body, replayed }) => ({ outcomes: new TextDecoder().decode(body), replayed })))
+    )).pipe(Effect.map(({ body, replayed }) => ({ outcomes: body, replayed })))
   return { as, create, everyone, organization_id, request, upsert }
 })
 

@@ -17,11 +17,7 @@ import * as Fixtures from "../../Fixtures.ts"
 
 export const key = IdempotencyKey.make("a-key-of-ours")
 
-const encoder = new TextEncoder()
-
-export const text = (body: Uint8Array | null) => new TextDecoder().decode(body ?? undefined)
-
-export const encoded = (status: number, value: unknown) => ({ status, body: encoder.encode(JSON.stringify(value)) })
+export const encoded = (status: number, value: unknown) => ({ status, body: JSON.stringify(value) })
 
 const encode = (value: unknown) => Effect.succeed(encoded(201, value))
 

@@ -24,8 +24,6 @@ export const canaries = {
   callback: "canary-callback"
 } as const
 
-const encoder = new TextEncoder()
-
 export const key = "canary-key-1234" as IdempotencyKey
 
 /** A message with a file, as the provider reports it. */
@@ -37,7 +35,7 @@ const receivedFile = {
     mime_type: "application/pdf",
     filename: canaries.file,
     transcript: canaries.transcript,
-    bytes: encoder.encode(canaries.bytes)
+    bytes: new TextEncoder().encode(canaries.bytes)
   },
   details: { flow: { name: null, response: { answer: canaries.details } } }
 } as const
@@ -53,7 +51,7 @@ const updateWithKey = (id: ContactId) => {
         Contacts.use((contacts) =>
           contacts.update(id, update, undefined, {
             encode: (contact): Effect.Effect<EncodedResponse> =>
-              Effect.succeed({ status: 200, body: encoder.encode(JSON.stringify(contact)) }),
+              Effect.succeed({ status: 200, body: JSON.stringify(contact) }),
             record
           })
         )
@@ -81,7 +79,7 @@ export const person = Effect.gen(function*() {
   const callback = yield* Fixtures.callback(
     channel.id,
     [number.slice(1)],
-    encoder.encode(`${canaries.callback} of ${number.slice(1)}`)
+    `${canaries.callback} of ${number.slice(1)}`
   )
   const other = yield* Fixtures.thread(organization_id)
   yield* Fixtures.message(organization_id, other, { text: "stays" })

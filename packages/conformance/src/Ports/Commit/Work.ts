@@ -7,7 +7,7 @@ import { TagRows } from "@messaging-crm/core/Tags"
 import * as Traces from "@messaging-crm/core/Traces"
 import { type Work, WorkQueue } from "@messaging-crm/core/WorkQueue"
 import { Effect, Option } from "effect"
-import { bytes, moment } from "../../Arbitraries.ts"
+import { moment } from "../../Arbitraries.ts"
 import * as Fixtures from "../../Fixtures.ts"
 import { afterNoon, commitOutcome, type It, type Options } from "../../Fixtures.ts"
 import { claim, claimed, contactOf, findRecord } from "./CommitScene.ts"
@@ -182,19 +182,15 @@ export const workItems = (it: It) => {
 
 export const records = (it: It, { runs }: Options) => {
   it.effect.prop(
-    "keeps the record of a response, to the byte",
-    { body: bytes, created_at: moment },
+    "keeps the record of a response",
+    { created_at: moment },
     (fields) =>
       Effect.gen(function*() {
         const ours = yield* Fixtures.organization
-        const { created_at: _created_at, key: _key, ...rest } = {
-          ...Fixtures.idempotencyRecord,
-          ...fields,
-          sealed: true
-        }
-        yield* Fixtures.mustCommit(ours, { response: { ...Fixtures.idempotencyRecord, ...fields, sealed: true } })
-        const { body, ...stored } = Option.getOrThrow(yield* findRecord(ours))
-        assert.deepStrictEqual({ ...stored, body: Array.from(body ?? []) }, { ...rest, body: Array.from(rest.body) })
+        const response = { ...Fixtures.idempotencyRecord, ...fields, sealed: true }
+        yield* Fixtures.mustCommit(ours, { response })
+        const { created_at: _created_at, key: _key, ...stored } = response
+        assert.deepStrictEqual(Option.getOrThrow(yield* findRecord(ours)), stored)
       }),
     { arbitrary: { runs } }
   )

@@ -50,7 +50,7 @@ CREATE TABLE idempotency_keys (
   key text COLLATE "C" NOT NULL CHECK (char_length(key) BETWEEN 8 AND 200),
   fingerprint text NOT NULL CHECK (char_length(fingerprint) = 64),
   status smallint,
-  body bytea,
+  body text,
   sealed boolean NOT NULL,
   request_id text NOT NULL,
   created_at timestamptz(3) NOT NULL,
