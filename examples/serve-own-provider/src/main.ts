@@ -5,7 +5,7 @@
 import { NodeRuntime } from "@effect/platform-node"
 import * as EmbeddedPostgres from "@messaging-crm/server/EmbeddedPostgres"
 import { ConfigProvider, Console, Effect, Schedule } from "effect"
-import { FetchHttpClient, HttpClient } from "effect/http"
+import { FetchHttpClient, HttpBody, HttpClient } from "effect/http"
 import { fileURLToPath } from "node:url"
 import { service } from "./Service.ts"
 
@@ -18,7 +18,13 @@ const ready = HttpClient.get(`http://127.0.0.1:${port}/health/ready`).pipe(
   Effect.timeout("30 seconds")
 )
 
-const callBack = Effect.flatMap(HttpClient.post(`http://127.0.0.1:${port}/ingress/printer`), ({ text }) => text)
+/** The database is empty, so no channel has this ID. */
+const callBack = Effect.flatMap(
+  HttpClient.post(`http://127.0.0.1:${port}/ingress/printer/01890a5d-ac96-774b-bcce-b302099a8057`, {
+    body: HttpBody.jsonUnsafe({ id: "message-1", from: "person-1", text: "Hello" })
+  }),
+  ({ text }) => text
+)
 
 const program = Effect.gen(function*() {
   const environment = ConfigProvider.fromUnknown({
