@@ -4,14 +4,12 @@
  * with debootstrap, so it must run as root.
  */
 import { Effect } from "effect"
-import { join } from "node:path"
-import { folder } from "../../packages/server/testing/Folder.ts"
 import { drill } from "./backup/Backup.ts"
-import * as Debian from "./backup/Debian.ts"
+import * as Debian from "./harness/Debian.ts"
 import { runDrill } from "./harness/Drill.ts"
 
 const run = Effect.gen(function*() {
-  const debian = yield* Debian.install(join(yield* folder, "debian"))
+  const debian = yield* Debian.make
   const result = yield* drill(debian, { clients: 4, writes: 60 })
   console.log(JSON.stringify(result))
   return result.violations.length === 0

@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto"
 import { rm, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { freePort } from "../../../packages/server/src/dev/FreePort.ts"
-import type { Debian } from "./Debian.ts"
+import type { Debian } from "../harness/Debian.ts"
 
 export interface Server {
   readonly url: string
