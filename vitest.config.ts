@@ -27,7 +27,6 @@ const longest = [
   "server/test/slow/Server",
   "server/test/slow/Processes",
   "server/test/slow/Pagination",
-  "reliability/test/slow/Failover",
   "server/test/slow/Dev",
   "adapter-postgres/test/SilentConnection",
   "adapter-postgres/test/conformance/Contacts",

@@ -63,7 +63,7 @@ const install = Effect.fnUntraced(function*(root: string) {
   yield* unpack(root)
   yield* Effect.promise(async () => {
     for (const name of users) {
-      await appendFile(join(root, "etc/passwd"), `${name}:x:${user_id}:${user_id}::/data:/bin/sh\n`)
+      await appendFile(join(root, "etc/passwd"), `${name}:x:${user_id}:${user_id}::/var/lib/postgresql:/bin/sh\n`)
       await appendFile(join(root, "etc/group"), `${name}:x:${user_id}:\n`)
     }
     await chmod(join(root, "dev/shm"), 0o1777)

@@ -6,7 +6,7 @@ import { textOf } from "./Sources.ts"
 
 /** Pages, and files that users read or copy. */
 const pages = [
-  ...globSync(["*.md", "docs/*.{md,yaml}", "benchmarks/README.md", "deploy/*"]),
+  ...globSync(["*.md", "docs/*.{md,yaml}", "benchmarks/README.md", "deploy/**/*.*"]),
   ...globSync("{clients,packages,examples,reliability}/**/README.md", { exclude: ["**/node_modules/**"] }),
   "compose.yaml",
   "Dockerfile",
