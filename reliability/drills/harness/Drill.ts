@@ -6,9 +6,9 @@ import { folder } from "../../../packages/server/testing/Folder.ts"
 
 /** Runs a drill, and ends this process with code 0 if the drill passed. */
 export const runDrill = async <E>(drill: Effect.Effect<boolean, E, Scope.Scope>): Promise<never> => {
-  // After a signal, the scope still closes, so that no process and no mount of the drill remains.
+  // After a signal, and also after a second one, the scope closes, so that no process and no mount of the drill remains.
   const stop = new AbortController()
-  for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stop.abort())
+  for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => stop.abort())
   const passed = await Effect.runPromise(Effect.scoped(drill), { signal: stop.signal })
   process.exit(passed ? 0 : 1)
 }
