@@ -65,7 +65,7 @@ const logStop = <E, R>(service: Layer.Layer<never, E, R>) =>
 const launch = <E, R>(service: Layer.Layer<never, E, R>) =>
   Effect.onInterrupt(Layer.launch(logStop(service)), () => Effect.logInfo("Stopped"))
 
-/** The cells of CELLS, of which this process processes the queues of CELLS_WORKED, or of none without a worker. */
+/** The cells that this process serves, or whose queues it processes: those of CELLS_WORKED, or all. */
 const cellsOf = Effect.fnUntraced(function*(
   addresses: ReadonlyArray<CellAddress>,
   provider: Provider,
@@ -73,13 +73,14 @@ const cellsOf = Effect.fnUntraced(function*(
 ) {
   yield* readRequired(settings.secret_key)
   const worked = yield* read(settings.cells_worked)
+  const isWorked = (name: string) =>
+    Option.match(worked, { onNone: () => true, onSome: (names) => names.includes(name) })
   const { migrate = false, serves, works } = options
-  return Cells.layer(addresses, (name) => ({
-    provider,
-    migrate,
-    serves,
-    works: works && Option.match(worked, { onNone: () => true, onSome: (names) => names.includes(name) })
-  }))
+  return Cells.layer(
+    serves ? addresses : addresses.filter(({ name }) => isWorked(name)),
+    (name) => ({ provider, migrate, serves, works: works && isWorked(name) }),
+    addresses.length === 1
+  )
 })
 
 const configuredHost = readOr(settings.host, "0.0.0.0")
@@ -118,9 +119,7 @@ const workCells = Effect.fnUntraced(function*(
   provider: Provider,
   options: WorkerOptions
 ) {
-  const worked = yield* read(settings.cells_worked)
-  const own = addresses.filter(({ name }) => Option.isNone(worked) || worked.value.includes(name))
-  const cells = yield* cellsOf(own, provider, { ...options, serves: false, works: true })
+  const cells = yield* cellsOf(addresses, provider, { ...options, serves: false, works: true })
   const metrics = Layers.metricsOver(yield* configuredHost, Front.metrics)
   const service = announceWorker(options).pipe(Layer.provide(metrics), Layer.provide(cells))
   return yield* launch(service.pipe(Layer.provide(yield* configured)))

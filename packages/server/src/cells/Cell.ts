@@ -10,6 +10,7 @@ import {
 } from "@messaging-crm/core/ApiKeys"
 import type * as Crm from "@messaging-crm/core/Crm"
 import { Media, type MediaNotFound, type OpenedFile } from "@messaging-crm/core/Media"
+import { startCounters } from "@messaging-crm/core/Metrics"
 import { Worker } from "@messaging-crm/core/Worker"
 import { Clock, Context, Data, Effect, Exit, Layer, Metric, References, Scope } from "effect"
 import { HttpRouter, type HttpServerRequest, type HttpServerResponse } from "effect/http"
@@ -67,6 +68,9 @@ export interface Options {
   /** Whether this process processes the cell's queue. */
   readonly works: boolean
 }
+
+/** The labels of a cell's metrics. */
+export type Labels = Readonly<Record<string, string>>
 
 /** Authentication and media links of a cell's API: what the front has determined is not repeated. */
 const resolved = Layer.effectContext(Effect.gen(function*() {
@@ -127,6 +131,7 @@ const start = Effect.fnUntraced(function*({ url }: CellAddress, { migrate, provi
     const readiness = yield* Effect.provideContext(Health.makeReadiness(isReady), services)
     const respond = serves ? yield* makeApi(services) : unserved
     if (works) {
+      yield* startCounters
       yield* Effect.provideContext(build(Layer.mergeAll(Worker.layerLoop, provider.background)), services)
     }
     // The operations use the clock of the cell's database, too.
@@ -138,10 +143,12 @@ const start = Effect.fnUntraced(function*({ url }: CellAddress, { migrate, provi
 /** A cell of this process. */
 export class Cell {
   readonly name: string
+  readonly labels: Labels
   private state: Running | CellNotStarted
 
-  constructor(name: string, running?: Running) {
+  constructor(name: string, running?: Running, labels: Labels = { cell: name }) {
     this.name = name
+    this.labels = labels
     this.state = running ?? new CellNotStarted({ name, reason: "its database has not responded yet" })
   }
 
@@ -193,7 +200,7 @@ export class Cell {
       ),
       Effect.annotateLogs({ cell: this.name }),
       Effect.provideService(Database.Place, `of the cell ${this.name}`),
-      Effect.provideService(Metric.CurrentMetricAttributes, { cell: this.name })
+      Effect.provideService(Metric.CurrentMetricAttributes, this.labels)
     )
   }
 }

@@ -44,15 +44,18 @@ const eachStarted = (use: (cell: Cell) => Effect.Effect<void>) =>
     )
   )
 
-/** Updates the gauges of a cell's queue. */
-const measure = ({ running }: Cell) =>
-  running === null ? Effect.void : Effect.provideContext(Metrics.measureQueue, running.services)
+/** Updates the gauges of a cell's queue, with its labels. */
+const measure = ({ labels, running }: Cell) =>
+  Effect.provideService(
+    running === null ? Metrics.queueUnknown : Effect.provideContext(Metrics.measureQueue, running.services),
+    Metric.CurrentMetricAttributes,
+    labels
+  )
 
-/** Layer for `/metrics`. The metrics of a cell's queue have its name as a label. */
+/** Layer for `/metrics`. */
 export const metrics = Layer.unwrap(
-  Effect.map(
-    eachStarted((cell) => Effect.provideService(measure(cell), Metric.CurrentMetricAttributes, { cell: cell.name })),
-    Metrics.layerOver
+  Cells.useSync(({ all }) =>
+    Metrics.layerOver(Effect.forEach(all, measure, { concurrency: "unbounded", discard: true }))
   )
 )
 

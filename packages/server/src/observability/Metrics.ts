@@ -79,6 +79,9 @@ const intervals = monitorEventLoopDelay({ resolution })
 export const lateness = (interval_nanos: number): number =>
   Math.max(0, interval_nanos / 1_000_000_000 - resolution / 1000)
 
+/** Reports that a queue cannot be read. */
+export const queueUnknown = Metric.update(storage_up, 0)
+
 /** Updates the gauges of the queue. Waits for the database for at most 2 seconds. */
 export const measureQueue = Effect.gen(function*() {
   const holds = yield* ChannelHolds

@@ -1,6 +1,6 @@
 /** Requests to a process with several cells, whose storages are in memory. */
 import { assert, it } from "@effect/vitest"
-import { Effect, Layer, References } from "effect"
+import { Effect, Layer, Metric, References } from "effect"
 import { HttpServer } from "effect/http"
 import { Cell } from "../../src/cells/Cell.ts"
 import { Cells } from "../../src/cells/Cells.ts"
@@ -130,7 +130,31 @@ it.live("the OpenAPI document, the docs page, and unknown paths need no cell of 
     assert.strictEqual((yield* request("/v1/openapi.json")).status, 200)
     assert.strictEqual((yield* request("/docs")).status, 200)
     assert.strictEqual((yield* request("/v1/nothing")).status, 404)
-    const metrics = yield* request("/metrics")
-    assert.match(metrics.text, /messaging_crm_storage_up\{cell="one"\} 1/)
-    assert.match(metrics.text, /messaging_crm_storage_up\{cell="two"\} 1/)
   }).pipe(Effect.scoped))
+
+/** The lines of a metric. */
+const linesOf = (text: string, name: string) => text.split("\n").filter((line) => line.startsWith(name)).toSorted()
+
+it.live("the queue of each cell has its own metrics, and that of a cell which has not started is unknown", () =>
+  Effect.gen(function*() {
+    const { all } = yield* started
+    const request = yield* serve([...all, new Cell("down")])
+    const { text } = yield* request("/metrics")
+    assert.deepStrictEqual(linesOf(text, "messaging_crm_storage_up"), [
+      `messaging_crm_storage_up{cell="down"} 0`,
+      `messaging_crm_storage_up{cell="one"} 1`,
+      `messaging_crm_storage_up{cell="two"} 1`
+    ])
+    for (const { name } of all) {
+      assert.lengthOf(linesOf(text, `messaging_crm_callbacks_waiting{cell="${name}"}`), 1)
+    }
+  }).pipe(Effect.scoped, Effect.provideService(Metric.MetricRegistry, new Map())))
+
+it.live("the metrics of an only cell have no label for it", () =>
+  Effect.gen(function*() {
+    const { running } = yield* startCell("one")
+    const request = yield* serve([new Cell("one", running, {})])
+    const { text } = yield* request("/metrics")
+    assert.deepStrictEqual(linesOf(text, "messaging_crm_storage_up"), ["messaging_crm_storage_up 1"])
+    assert.notInclude(text, "cell=")
+  }).pipe(Effect.scoped, Effect.provideService(Metric.MetricRegistry, new Map())))

@@ -120,7 +120,15 @@ it.live("a process serves the organizations of every cell, and processes their q
       [["eu-1", "one", "ok", 1], ["eu-2", "two", "ok", 1], ["us-1", "three", "ok", 1]]
     )
     const metrics = yield* Effect.promise(async () => (await fetch(`${server.url}/metrics`)).text())
-    for (const name of Cells.names) assert.match(metrics, new RegExp(`messaging_crm_storage_up\\{cell="${name}"\\} 1`))
+    for (const name of Cells.names) {
+      assert.match(metrics, new RegExp(`^messaging_crm_storage_up\\{cell="${name}"\\} 1$`, "m"))
+      assert.match(metrics, new RegExp(`^db_client_connection_max\\{cell="${name}",`, "m"))
+      // An increase from an absent series would not be visible.
+      assert.match(
+        metrics,
+        new RegExp(`^messaging_crm_webhooks_disabled_total\\{cell="${name}",reason="gone"\\} 0$`, "m")
+      )
+    }
   }).pipe(Effect.scoped))
 
 it.live("commands create an organization in the given cell, and find the cell of one", () =>
