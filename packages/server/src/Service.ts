@@ -7,7 +7,7 @@
  */
 import { TryRequests } from "@messaging-crm/adapter-http/Docs"
 import { Worker } from "@messaging-crm/core/Worker"
-import { Effect, Layer, Option } from "effect"
+import { Data, Effect, Layer, Option, type Redacted } from "effect"
 import { Cells } from "./cells/Cells.ts"
 import * as Front from "./cells/Front.ts"
 import * as Print from "./cli/Print.ts"
@@ -44,9 +44,29 @@ const configured = Effect.map(
   (try_requests) => Layer.merge(Layers.tuning, Layer.succeed(TryRequests, try_requests))
 )
 
-/** The services of the CRM over the configured database, with their settings. */
-const production = Effect.fnUntraced(function*(provider: Provider, { migrate = false }: WorkerOptions) {
-  const url = yield* readRequired(settings.database_url)
+/** Where the data of a process is: in one database, or in several cells. */
+type Storage = Data.TaggedEnum<{
+  Database: { readonly url: Redacted.Redacted; readonly place: string }
+  Cells: { readonly addresses: ReadonlyArray<CellAddress> }
+}>
+
+const Storage = Data.taggedEnum<Storage>()
+
+/** The configured storage. An only cell is a database, so that it costs nothing. */
+const storage = Effect.gen(function*() {
+  const addresses = Option.getOrElse(yield* read(settings.cells), () => [])
+  const [first] = addresses
+  if (addresses.length > 1) return Storage.Cells({ addresses })
+  if (first !== undefined) return Storage.Database({ url: first.url, place: `of the cell ${first.name}` })
+  return Storage.Database({ url: yield* readRequired(settings.database_url), place: "at DATABASE_URL" })
+})
+
+/** The services of the CRM over a database, with their settings. */
+const production = Effect.fnUntraced(function*(
+  url: Redacted.Redacted,
+  provider: Provider,
+  { migrate = false }: WorkerOptions
+) {
   yield* readRequired(settings.secret_key)
   const database = (migrate ? Database.migrated : Database.current).pipe(Layer.provideMerge(Layers.database(url)))
   const crm = Layers.crm(Layers.postgres.pipe(Layer.provide(database)), provider)
@@ -78,8 +98,7 @@ const cellsOf = Effect.fnUntraced(function*(
   const { migrate = false, serves, works } = options
   return Cells.layer(
     serves ? addresses : addresses.filter(({ name }) => isWorked(name)),
-    (name) => ({ provider, migrate, serves, works: works && isWorked(name) }),
-    addresses.length === 1
+    (name) => ({ provider, migrate, serves, works: works && isWorked(name) })
   )
 })
 
@@ -134,16 +153,12 @@ const consoleIf = Effect.fnUntraced(function*(isRequested: boolean) {
   return yield* Console.make
 })
 
-const consoleWithCells = "--console serves the organization of one database. Set DATABASE_URL instead of CELLS."
+const consoleWithCells = "--console serves the organization of one database. "
+  + "Set DATABASE_URL to the database of its cell instead of CELLS."
 
-/** Serves the API and the provider's callbacks, and processes the work queue. */
-export const serve = Effect.fnUntraced(function*(provider: Provider, options: ServeOptions = {}) {
-  const addresses = yield* read(settings.cells)
-  if (Option.isSome(addresses)) {
-    if (options.console === true) return yield* new StartupRejected({ message: consoleWithCells })
-    return yield* serveCells(addresses.value, provider, options)
-  }
-  const { crm, database, environment } = yield* production(provider, options)
+/** Serves the organizations of one database. */
+const serveDatabase = Effect.fnUntraced(function*(url: Redacted.Redacted, provider: Provider, options: ServeOptions) {
+  const { crm, database, environment } = yield* production(url, provider, options)
   const { announce, host, listen } = yield* listenerOf(options)
   const additions = yield* consoleIf(options.console ?? false)
   const api = Layer.unwrap(Effect.map(Database.isReady, (isReady) => Layers.api(isReady, provider, additions))).pipe(
@@ -156,17 +171,32 @@ export const serve = Effect.fnUntraced(function*(provider: Provider, options: Se
     Layer.provide(crm)
   )
   return yield* launch(service.pipe(Layer.provide(environment)))
+})
+
+/** Serves the API and the provider's callbacks, and processes the work queue. */
+export const serve = Effect.fnUntraced(function*(provider: Provider, options: ServeOptions = {}) {
+  const found = yield* storage
+  if (found._tag === "Database") {
+    return yield* Effect.provideService(serveDatabase(found.url, provider, options), Database.Place, found.place)
+  }
+  if (options.console === true) return yield* new StartupRejected({ message: consoleWithCells })
+  return yield* serveCells(found.addresses, provider, options)
 }, Effect.provide(reporting))
 
-/** Processes the work queue, without the API. `/metrics` is on `METRICS_PORT`, if that is set. */
-export const worker = Effect.fnUntraced(function*(provider: Provider, options: WorkerOptions = {}) {
-  const addresses = yield* read(settings.cells)
-  if (Option.isSome(addresses)) return yield* workCells(addresses.value, provider, options)
-  const { crm, environment } = yield* production(provider, options)
+/** Processes the work queue of one database. */
+const workDatabase = Effect.fnUntraced(function*(url: Redacted.Redacted, provider: Provider, options: WorkerOptions) {
+  const { crm, environment } = yield* production(url, provider, options)
   const metrics = Layers.metrics(yield* configuredHost)
   const service = announceWorker(options).pipe(
     Layer.provide(Layer.mergeAll(Worker.layerLoop, provider.background, metrics)),
     Layer.provide(crm)
   )
   return yield* launch(service.pipe(Layer.provide(environment)))
+})
+
+/** Processes the work queue, without the API. `/metrics` is on `METRICS_PORT`, if that is set. */
+export const worker = Effect.fnUntraced(function*(provider: Provider, options: WorkerOptions = {}) {
+  const found = yield* storage
+  if (found._tag === "Cells") return yield* workCells(found.addresses, provider, options)
+  return yield* Effect.provideService(workDatabase(found.url, provider, options), Database.Place, found.place)
 }, Effect.provide(reporting))

@@ -69,9 +69,6 @@ export interface Options {
   readonly works: boolean
 }
 
-/** The labels of a cell's metrics. */
-export type Labels = Readonly<Record<string, string>>
-
 /** Authentication and media links of a cell's API: what the front has determined is not repeated. */
 const resolved = Layer.effectContext(Effect.gen(function*() {
   const apiKeys = yield* ApiKeys
@@ -143,12 +140,10 @@ const start = Effect.fnUntraced(function*({ url }: CellAddress, { migrate, provi
 /** A cell of this process. */
 export class Cell {
   readonly name: string
-  readonly labels: Labels
   private state: Running | CellNotStarted
 
-  constructor(name: string, running?: Running, labels: Labels = { cell: name }) {
+  constructor(name: string, running?: Running) {
     this.name = name
-    this.labels = labels
     this.state = running ?? new CellNotStarted({ name, reason: "its database has not responded yet" })
   }
 
@@ -200,7 +195,7 @@ export class Cell {
       ),
       Effect.annotateLogs({ cell: this.name }),
       Effect.provideService(Database.Place, `of the cell ${this.name}`),
-      Effect.provideService(Metric.CurrentMetricAttributes, this.labels)
+      Effect.provideService(Metric.CurrentMetricAttributes, { cell: this.name })
     )
   }
 }

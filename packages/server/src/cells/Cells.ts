@@ -15,20 +15,16 @@ export class Cells extends Context.Service<Cells, {
 }>()("@messaging-crm/server/cells/Cells") {
   /**
    * Layer that starts the cells. It waits until each has started or failed once, and fails if none has started. From then on, it
-   * tries the others every second. The metrics of a cell have its name as a label, unless it is the only one.
+   * tries the others every second.
    */
   static readonly layer = (
     addresses: ReadonlyArray<CellAddress>,
-    optionsOf: (name: string) => Options,
-    is_only = false
+    optionsOf: (name: string) => Options
   ): Layer.Layer<Cells, StartupRejected> =>
     Layer.effect(
       Cells,
       Effect.gen(function*() {
-        const pairs = addresses.map((address) => ({
-          address,
-          cell: is_only ? new Cell(address.name, undefined, {}) : new Cell(address.name)
-        }))
+        const pairs = addresses.map((address) => ({ address, cell: new Cell(address.name) }))
         const all = pairs.map(({ cell }) => cell)
         // The cells stop at once, so that a stop takes no longer than with one database.
         const scope = yield* Effect.flatMap(Scope.Scope, (outer) => Scope.fork(outer, "parallel"))

@@ -44,12 +44,12 @@ const eachStarted = (use: (cell: Cell) => Effect.Effect<void>) =>
     )
   )
 
-/** Updates the gauges of a cell's queue, with its labels. */
-const measure = ({ labels, running }: Cell) =>
+/** Updates the gauges of a cell's queue. They have its name as a label. */
+const measure = ({ name, running }: Cell) =>
   Effect.provideService(
     running === null ? Metrics.queueUnknown : Effect.provideContext(Metrics.measureQueue, running.services),
     Metric.CurrentMetricAttributes,
-    labels
+    { cell: name }
   )
 
 /** Layer for `/metrics`. */

@@ -149,12 +149,3 @@ it.live("the queue of each cell has its own metrics, and that of a cell which ha
       assert.lengthOf(linesOf(text, `messaging_crm_callbacks_waiting{cell="${name}"}`), 1)
     }
   }).pipe(Effect.scoped, Effect.provideService(Metric.MetricRegistry, new Map())))
-
-it.live("the metrics of an only cell have no label for it", () =>
-  Effect.gen(function*() {
-    const { running } = yield* startCell("one")
-    const request = yield* serve([new Cell("one", running, {})])
-    const { text } = yield* request("/metrics")
-    assert.deepStrictEqual(linesOf(text, "messaging_crm_storage_up"), ["messaging_crm_storage_up 1"])
-    assert.notInclude(text, "cell=")
-  }).pipe(Effect.scoped, Effect.provideService(Metric.MetricRegistry, new Map())))

@@ -252,3 +252,24 @@ it.live("a worker processes the cells of CELLS_WORKED only", () =>
     yield* Processes.untilOutput(other)
     yield* eventually(read, ({ text }) => resourceOf(text).status === "sent")
   }).pipe(Effect.scoped))
+
+it.live("an only cell is served as a database is", () =>
+  Effect.gen(function*() {
+    const server = yield* Servers.reserve
+    const { environment, organizations } = yield* installation([server])
+    const [first] = organizations
+    if (first === undefined) return assert.fail("A cell is missing.")
+    const [only = ""] = environment.CELLS.split("\n")
+    yield* Servers.serve({ ...environment, CELLS: only }, server)
+    yield* converse(server, first)
+    const { body, status } = yield* readiness(server)
+    assert.deepStrictEqual([status, body], [200, { status: "ok" } as never])
+    const metrics = yield* Effect.promise(async () => (await fetch(`${server.url}/metrics`)).text())
+    assert.match(metrics, /^messaging_crm_storage_up 1$/m)
+    assert.notInclude(metrics, "cell=")
+    const wrong = yield* Processes.run(["serve", "--port", "0"], {
+      ...environment,
+      CELLS: "eu-1=postgres://127.0.0.1:1/x"
+    })
+    assert.match(wrong.stderr, /The database of the cell eu-1 cannot be used/)
+  }).pipe(Effect.scoped), 120_000)
