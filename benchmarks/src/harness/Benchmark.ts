@@ -10,7 +10,7 @@ import { bundled, folder, Processes } from "./Fixtures.ts"
 export const database = (url: string, connections = 10) => Client.layer({ url: Redacted.make(url), connections })
 
 /** Starts PostgreSQL in a new directory, both removed with the scope. */
-const postgres = Effect.fnUntraced(function*(settings: Readonly<Record<string, string>>) {
+export const postgres = Effect.fnUntraced(function*(settings: Readonly<Record<string, string>>) {
   const directory = yield* folder
   if (Object.keys(settings).length === 0) return yield* start({ directory })
   const configure = Effect.fnUntraced(function*() {

@@ -2,6 +2,7 @@
 export * as Databases from "@messaging-crm/adapter-postgres/testing/Databases"
 export * as Crowd from "../../../packages/adapter-postgres/testing/Crowd.ts"
 export * as GeneratedRows from "../../../packages/adapter-postgres/testing/GeneratedRows.ts"
+export * as Schemas from "../../../packages/adapter-postgres/testing/Schemas.ts"
 export * as CallbackBodies from "../../../packages/provider-cloud/src/fake/CallbackBodies.ts"
 export { mutatedBody } from "../../../packages/provider-cloud/testing/MutatedBodies.ts"
 export { freePort } from "../../../packages/server/src/dev/FreePort.ts"

@@ -1,8 +1,10 @@
 /** Compares the targets on a database: first their responses, then their throughput. */
 import { Clock, Effect } from "effect"
+import { SqlClient } from "effect/sql"
 import { loadavg } from "node:os"
 import * as Benchmark from "../harness/Benchmark.ts"
 import { Databases, Processes } from "../harness/Fixtures.ts"
+import * as ProcessorTime from "../harness/ProcessorTime.ts"
 import * as Statements from "../harness/Statements.ts"
 import * as Load from "../load/Load.ts"
 import * as PopulationRows from "../load/PopulationRows.ts"
@@ -15,7 +17,7 @@ import * as Tables from "./Tables.ts"
 export interface Comparison {
   readonly names: ReadonlyArray<Targets.Name>
   readonly workloads: ReadonlyArray<Workload>
-  readonly options: Omit<Rounds.Options, "database_url">
+  readonly options: Omit<Rounds.Options, "readPostgres" | "tidy">
   /** False to compare the responses only. */
   readonly measures: boolean
   readonly print: (text: string) => void
@@ -122,7 +124,10 @@ export const compare = Effect.fnUntraced(function*(contacts: number, comparison:
     yield* Responses.compareRejections(targets)
     if (!measures) return []
     const title = `${contacts} contacts, filled in ${filled_seconds} s`
-    return yield* measureAll(assignments, { ...options, database_url }, { print, title })
+    const sql = yield* SqlClient.SqlClient
+    const readPostgres = Effect.orDie(Effect.provideService(ProcessorTime.ofPostgres, SqlClient.SqlClient, sql))
+    const tidy = Effect.promise(() => PopulationRows.tidy(database_url))
+    return yield* measureAll(assignments, { ...options, readPostgres, tidy }, { print, title })
   }).pipe(Effect.provide(Benchmark.database(database_url, 2)))
   return { contacts, filled_seconds, rows }
 }, Effect.scoped)

@@ -3,8 +3,7 @@ import { Clock, Effect } from "effect"
 import { median } from "../harness/Percentiles.ts"
 import * as ProcessorTime from "../harness/ProcessorTime.ts"
 import type { Load } from "../load/Load.ts"
-import * as PopulationRows from "../load/PopulationRows.ts"
-import type { Name, Target } from "../load/Targets.ts"
+import type { Target } from "../load/Targets.ts"
 
 export interface Round {
   readonly per_second: number
@@ -22,13 +21,18 @@ export interface Round {
 }
 
 /** A target with its requests. */
-interface Runner {
-  readonly target: Target
+export interface Runner<Name extends string> {
+  readonly target: Target<Name>
   readonly requests: ReadonlyArray<ReadonlyArray<string>>
+  /** Default: those of the options. */
+  readonly connections?: number
 }
 
 export interface Options {
-  readonly database_url: string
+  /** Returns the CPU time of PostgreSQL. */
+  readonly readPostgres: Effect.Effect<number>
+  /** Does the work of autovacuum and of the checkpointer, after the warm-up of writes. */
+  readonly tidy: Effect.Effect<void>
   readonly rounds: number
   readonly seconds: number
   /** How long each target runs a workload before it is measured, so that V8 optimizes its code. */
@@ -36,15 +40,26 @@ export interface Options {
   readonly connections: number
 }
 
-const readTimes = (pids: ReadonlyArray<number>) =>
-  Effect.all([ProcessorTime.ofPostgres, ProcessorTime.ofMachine, ...pids.map(ProcessorTime.ofProcess)])
-
-const runRound = Effect.fnUntraced(function*(load: Load, { requests, target }: Runner, options: Options) {
-  const { connections, seconds } = options
+const runRound = Effect.fnUntraced(function*(
+  load: Load,
+  { connections, requests, target }: Runner<string>,
+  { readPostgres, seconds, ...options }: Options
+) {
+  const readTimes = Effect.all([
+    readPostgres,
+    ProcessorTime.ofMachine,
+    ProcessorTime.ofProcess(target.pid),
+    ProcessorTime.ofProcess(load.pid)
+  ])
   const started_at = yield* Clock.currentTimeMillis
-  const before = yield* readTimes([target.pid, load.pid])
-  const outcome = yield* load.run({ port: target.port, requests, connections, seconds })
-  const after = yield* readTimes([target.pid, load.pid])
+  const before = yield* readTimes
+  const outcome = yield* load.run({
+    port: target.port,
+    requests,
+    connections: connections ?? options.connections,
+    seconds
+  })
+  const after = yield* readTimes
   const elapsed_ms = (yield* Clock.currentTimeMillis) - started_at
   const [postgres = 0, machine = 0, server = 0, client = 0] = after.map((time, index) => time - (before[index] ?? 0))
   const { bytes, failed, p50_ms, p99_ms, per_second, responses } = outcome
@@ -63,25 +78,27 @@ const runRound = Effect.fnUntraced(function*(load: Load, { requests, target }: R
 })
 
 /** Returns whether a runner sends writes, which contain a number, and which leave dead rows. */
-const isWriting = ({ requests }: Runner): boolean => requests.some((parts) => parts.length > 1)
+const isWriting = ({ requests }: Runner<string>): boolean => requests.some((parts) => parts.length > 1)
 
 /** The maximum CPU time of other processes in an undisturbed turn, in percent of one processor. */
 const undisturbed_max = 20
 
 /** One round of each target. */
-interface Turn {
+interface Turn<Name> {
   readonly rounds: ReadonlyMap<Name, Round>
   /** The CPU time of other processes in the most disturbed round. */
   readonly other_processes_percent: number
 }
 
+type Disturbance = Pick<Turn<string>, "other_processes_percent">
+
 /** Returns whether enough turns are undisturbed, or twice as many as count are measured. */
-export const areEnough = (turns: ReadonlyArray<Pick<Turn, "other_processes_percent">>, rounds: number): boolean =>
+export const areEnough = (turns: ReadonlyArray<Disturbance>, rounds: number): boolean =>
   turns.length >= rounds * 2 ||
   turns.filter(({ other_processes_percent }) => other_processes_percent <= undisturbed_max).length >= rounds
 
 /** Returns the least disturbed turns, as many as `rounds`. */
-export const leastDisturbed = <A extends Pick<Turn, "other_processes_percent">>(
+export const leastDisturbed = <A extends Disturbance>(
   turns: ReadonlyArray<A>,
   rounds: number
 ) => turns.toSorted((a, b) => a.other_processes_percent - b.other_processes_percent).slice(0, rounds)
@@ -90,10 +107,14 @@ export const leastDisturbed = <A extends Pick<Turn, "other_processes_percent">>(
  * Returns the rounds of each target, measured in turns. A disturbed turn is repeated, up to twice the number of turns in
  * total. The least disturbed turns count.
  */
-export const run = Effect.fnUntraced(function*(load: Load, runners: ReadonlyArray<Runner>, options: Options) {
+export const run = Effect.fnUntraced(function*<Name extends string>(
+  load: Load,
+  runners: ReadonlyArray<Runner<Name>>,
+  options: Options
+) {
   for (const runner of runners) yield* runRound(load, runner, { ...options, seconds: options.warm_up_seconds })
-  if (runners.some(isWriting)) yield* Effect.promise(() => PopulationRows.tidy(options.database_url))
-  const turns: Array<Turn> = []
+  if (runners.some(isWriting)) yield* options.tidy
+  const turns: Array<Turn<Name>> = []
   while (!areEnough(turns, options.rounds)) {
     const rounds = new Map<Name, Round>()
     for (const runner of turns.length % 2 === 0 ? runners : runners.toReversed()) {
@@ -128,6 +149,9 @@ export const medians = (rounds: ReadonlyArray<Round>): Round => {
   }
 }
 
-/** The median of the ratios of rounds that were next to each other. */
-export const ratio = (service: ReadonlyArray<Round>, baseline: ReadonlyArray<Round>): number =>
-  median(service.map(({ per_second }, index) => per_second / (baseline[index]?.per_second ?? NaN)))
+/** The median of the ratios of a figure of rounds that were next to each other. */
+export const ratio = (
+  service: ReadonlyArray<Round>,
+  baseline: ReadonlyArray<Round>,
+  figure: keyof Round = "per_second"
+): number => median(service.map((round, index) => round[figure] / (baseline[index]?.[figure] ?? NaN)))

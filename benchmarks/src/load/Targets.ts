@@ -9,8 +9,9 @@ import * as Population from "../load/Population.ts"
 export const names = ["service", "pool", "pipeline"] as const
 export type Name = typeof names[number]
 
-export interface Target {
-  readonly name: Name
+/** A running program. */
+export interface Target<N extends string = Name> {
+  readonly name: N
   readonly pid: number
   readonly port: number
 }
@@ -33,7 +34,8 @@ const settings = { NODE_ENV: "production", RATE_LIMIT_PER_MINUTE: "1000000" }
 const profile = process.env["PROFILE"]
 const profiling = profile === undefined ? {} : { NODE_OPTIONS: `--cpu-prof --cpu-prof-dir=${profile}` }
 
-const startService = Effect.fnUntraced(function*(environment: Processes.Environment) {
+/** Starts the service without workers. It ends with the scope. */
+export const startService = Effect.fnUntraced(function*(environment: Processes.Environment) {
   const port = yield* freePort
   const { child, exited } = yield* Servers.serveApi({ ...environment, ...settings, ...profiling }, {
     port,

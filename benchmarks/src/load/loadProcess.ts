@@ -15,6 +15,8 @@ export interface Job {
   readonly requests: ReadonlyArray<ReadonlyArray<string>>
   readonly connections: number
   readonly seconds: number
+  /** How long a connection waits after each response. Default: not at all. */
+  readonly think_ms?: number
 }
 
 export interface Outcome {
@@ -47,7 +49,7 @@ interface Received {
  * Sends one request after the other over one connection, until the deadline or until the server closes it. Returns whether
  * the connection broke, or was not accepted.
  */
-const useConnection = ({ port, requests }: Job, deadline: number, received: Received) =>
+const useConnection = ({ port, requests, think_ms = 0 }: Job, deadline: number, received: Received) =>
   new Promise<boolean>((resolve) => {
     const socket = connect({ host: "127.0.0.1", port, noDelay: true })
     let sent_at = 0
@@ -70,7 +72,9 @@ const useConnection = ({ port, requests }: Job, deadline: number, received: Rece
       isLast = response.is_last
       received.bytes += response.length
       received.times.push(performance.now() - sent_at)
-      send()
+      if (think_ms === 0) return send()
+      isWaiting = false
+      setTimeout(send, think_ms)
     }
 
     socket.on("connect", send).on("data", receive).on("error", () => {})
