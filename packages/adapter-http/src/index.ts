@@ -32,6 +32,7 @@ export { clientAddress, networkOf, TrustedProxies } from "./middleware/ClientAdd
 export { tagCompressed } from "./middleware/EntityTags.ts"
 export { DocsUrl } from "./middleware/ErrorHelp.ts"
 export { ReadDeadline } from "./middleware/ReadDeadline.ts"
+export { methodNotAllowed } from "./middleware/RequestLifecycle.ts"
 export { LogPaths } from "./middleware/RequestLog.ts"
 export { endpointOf, pathOf } from "./middleware/Routes.ts"
 export { make as limitUnknownKeys } from "./middleware/UnknownKeys.ts"
@@ -51,7 +52,8 @@ const handlers = Layer.mergeAll(
   Webhooks.layer
 )
 
-const pipeline = Layer.mergeAll(Authentication.layer, JsonBody.layer, IdempotentWrites.layer, InvalidInput.layer)
+/** Layer for the checks before each endpoint, also for those of an API that an embedder adds. */
+export const pipeline = Layer.mergeAll(Authentication.layer, JsonBody.layer, IdempotentWrites.layer, InvalidInput.layer)
 
 /** Layer that adds the request ID and headers to every response of a router, and gives errors outside the API the API's shape. */
 export const layerRequestLifecycle = RequestLifecycle.layer

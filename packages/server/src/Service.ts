@@ -36,6 +36,8 @@ export interface ServeOptions extends WorkerOptions {
   readonly worker?: boolean
   /** Whether members can log in to the console at `/console`. Default: false. */
   readonly console?: boolean
+  /** Whether AI agents can use the API over the Model Context Protocol, at `/mcp`. Default: false. */
+  readonly mcp?: boolean
 }
 
 /** The settings of core, and of the docs page. */
@@ -148,19 +150,31 @@ const reporting = Layer.provideMerge(Telemetry.layer, Logging.layer)
 
 /** The console, if it is requested. It is loaded only then. */
 const consoleIf = Effect.fnUntraced(function*(isRequested: boolean) {
-  if (!isRequested) return {}
+  if (!isRequested) return { routes: Layer.empty }
   const Console = yield* Effect.promise(() => import("./console/Console.ts"))
   return yield* Console.make
 })
 
-const consoleWithCells = "--console serves the organization of one database. "
-  + "Set DATABASE_URL to the database of its cell instead of CELLS."
+/** Layer for the routes of agents, if they are requested. They are loaded only then. */
+const agentsIf = (isRequested: boolean) =>
+  isRequested
+    ? Layer.unwrap(Effect.map(Effect.promise(() => import("./mcp/Http.ts")), ({ layer }) => layer))
+    : Layer.empty
+
+/** Returns why options cannot be combined with several cells, or null. */
+const withoutCells = ({ console = false, mcp = false }: ServeOptions): string | null => {
+  const [flag] = [...(console ? ["--console"] : []), ...(mcp ? ["--mcp"] : [])]
+  return flag === undefined
+    ? null
+    : `${flag} serves the organizations of one database. Set DATABASE_URL to the database of a cell instead of CELLS.`
+}
 
 /** Serves the organizations of one database. */
 const serveDatabase = Effect.fnUntraced(function*(url: Redacted.Redacted, provider: Provider, options: ServeOptions) {
   const { crm, database, environment } = yield* production(url, provider, options)
   const { announce, host, listen } = yield* listenerOf(options)
-  const additions = yield* consoleIf(options.console ?? false)
+  const console = yield* consoleIf(options.console ?? false)
+  const additions = { ...console, routes: Layer.merge(console.routes, agentsIf(options.mcp ?? false)) }
   const api = Layer.unwrap(Effect.map(Database.isReady, (isReady) => Layers.api(isReady, provider, additions))).pipe(
     Layer.provide(database)
   )
@@ -179,7 +193,8 @@ export const serve = Effect.fnUntraced(function*(provider: Provider, options: Se
   if (found._tag === "Database") {
     return yield* Effect.provideService(serveDatabase(found.url, provider, options), Database.Place, found.place)
   }
-  if (options.console === true) return yield* new StartupRejected({ message: consoleWithCells })
+  const message = withoutCells(options)
+  if (message !== null) return yield* new StartupRejected({ message })
   return yield* serveCells(found.addresses, provider, options)
 }, Effect.provide(reporting))
 

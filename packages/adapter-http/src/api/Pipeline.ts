@@ -15,7 +15,10 @@ import { type HttpApiEndpoint, HttpApiMiddleware, HttpApiSecurity, OpenApi } fro
 import * as Errors from "./Errors.ts"
 import type { ErrorText } from "./ErrorTexts.ts"
 
-/** Endpoint annotation: the operation that it runs. Core's table has its scope and its idempotency policy. */
+/**
+ * Endpoint annotation: the operation that it runs. Core's table has its scope and its idempotency policy. An endpoint outside of the
+ * contract that runs none needs no scope and takes no turn, because the requests that it makes do.
+ */
 export class Runs extends Context.Service<Runs, KeyedOperation>()("@messaging-crm/adapter-http/api/Pipeline/Runs") {}
 
 /** Returns the rules of the operation that an endpoint runs. */

@@ -9,13 +9,13 @@ import {
 } from "@messaging-crm/core/ApiKeys"
 import { DefaultCountry } from "@messaging-crm/core/Countries"
 import { limits } from "@messaging-crm/core/Limits"
-import { authorize } from "@messaging-crm/core/Operations"
+import { authorize, rulesOf } from "@messaging-crm/core/Operations"
 import { CurrentTurn, Turns } from "@messaging-crm/core/Turns"
 import { Context, Effect, Layer, type Redacted } from "effect"
 import * as ErrorMapping from "../api/ErrorMapping.ts"
 import * as Errors from "../api/Errors.ts"
 import * as Texts from "../api/ErrorTexts.ts"
-import { Authentication, rulesFor, Runs } from "../api/Pipeline.ts"
+import { Authentication, Runs } from "../api/Pipeline.ts"
 import { identify } from "./Caller.ts"
 import { clientAddress } from "./ClientAddress.ts"
 import * as Deprecation from "./Deprecation.ts"
@@ -81,15 +81,15 @@ export const layer = Layer.effect(
 
     return Authentication.of({
       bearer: Effect.fnUntraced(function*(httpEffect, { credential, endpoint }) {
-        const { deprecation } = rulesFor(endpoint)
+        const runs = Context.getOrUndefined(endpoint.annotations, Runs)
+        const deprecation = runs === undefined ? undefined : rulesOf(runs).deprecation
         if (deprecation !== undefined) yield* addResponseHeaders(Deprecation.headersOf(deprecation))
         const { actor, default_country } = (yield* InProcessCaller) ?? (yield* authenticateKey(credential))
         yield* identify(actor)
         const turn = actor.key_id ?? actor.member_id ?? actor.organization_id
-        const authorized = authorize(Context.getUnsafe(endpoint.annotations, Runs)).pipe(
-          ErrorMapping.translate,
-          Effect.andThen(turns.run(turn, httpEffect))
-        )
+        const authorized = runs === undefined
+          ? httpEffect
+          : authorize(runs).pipe(ErrorMapping.translate, Effect.andThen(turns.run(turn, httpEffect)))
         // Not as one context: merging it would copy the context of every request.
         return yield* authorized.pipe(
           Effect.provideService(CurrentActor, actor),

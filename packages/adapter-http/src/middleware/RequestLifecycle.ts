@@ -11,14 +11,17 @@ import { withDeadline } from "./ReadDeadline.ts"
 import { recordRequest } from "./RequestLog.ts"
 import { isUnroutable, methodsOf, pathOf, routesOf } from "./Routes.ts"
 
+/** Responds to a method that a path does not have, with those that it has. */
+export const methodNotAllowed = (allow: string) =>
+  Errors.respondWith(Texts.methodNotAllowed(allow), { status: 405, headers: { allow } })
+
 const unrouted = (request: HttpServerRequest.HttpServerRequest) => {
   const methods = methodsOf(routesOf(pathOf(request)))
   // A path whose method exists is not routed if it has a `%` that is not an escape sequence.
   if (methods.length === 0 || methods.includes(request.method)) {
     return Errors.respondWith(Texts.endpointUnknown, { status: 404 })
   }
-  const allow = methods.join(", ")
-  return Errors.respondWith(Texts.methodNotAllowed(allow), { status: 405, headers: { allow } })
+  return methodNotAllowed(methods.join(", "))
 }
 
 const failed = Effect.fnUntraced(function*(cause: Cause.Cause<Types.unhandled>) {

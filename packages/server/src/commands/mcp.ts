@@ -20,8 +20,8 @@ export const mcp = Command.make(
       base_url: yield* readWithDefault(settings.base_url, url),
       api_key: yield* readRequired(settings.api_key, api_key)
     }
-    const McpServer = yield* Effect.promise(() => import("../mcp/McpServer.ts"))
-    return yield* McpServer.serve(options)
+    const Stdio = yield* Effect.promise(() => import("../mcp/Stdio.ts"))
+    return yield* Stdio.serve(options)
   }, Effect.provide(Logging.layer))
 ).pipe(
   Command.withDescription("Serve tools for AI agents over stdio (Model Context Protocol)"),

@@ -28,6 +28,12 @@ export const serve = Command.make("serve", {
   console: Flag.Boolean("console").pipe(
     Flags.withDefault(false, "Serve the console at /console, behind a login at an OpenID Connect provider")
   ),
+  mcp: Flag.Boolean("mcp").pipe(
+    Flags.withDefault(
+      false,
+      "Serve tools for AI agents at /mcp, and those that write at /mcp/write (Model Context Protocol)"
+    )
+  ),
   json: Print.json
 }, ({ host, port, ...options }) =>
   Effect.gen(function*() {
@@ -43,7 +49,8 @@ export const serve = Command.make("serve", {
     Command.withExamples([
       { command: "messaging-crm serve --migrate" },
       { command: "messaging-crm serve --no-worker --port 8080" },
-      { command: "messaging-crm serve --console" }
+      { command: "messaging-crm serve --console" },
+      { command: "messaging-crm serve --mcp" }
     ])
   )
 

@@ -165,10 +165,15 @@ export const run = Effect.fnUntraced(function*(options: Options) {
   const { address, socket } = yield* listenOn(host, port)
   const { is_simulated, name, network, provider } = yield* providerAt(address)
   const devConsole = yield* consoleOn(host)
+  const agents = yield* Effect.promise(() => import("../mcp/Http.ts"))
   const home = devConsole === noConsole || !options.demo ? "/docs" : "/console"
   const exampleIds = yield* Deferred.make<Effect.Success<ReturnType<typeof Demo.exampleIds>>>()
   const service = Layer.mergeAll(
-    Layers.api(storage.isReady, provider, { ...devConsole, home }),
+    Layers.api(storage.isReady, provider, {
+      ...devConsole,
+      routes: Layer.merge(devConsole.routes, agents.layer),
+      home
+    }),
     Worker.layerLoop,
     provider.background,
     Layers.metrics(host)

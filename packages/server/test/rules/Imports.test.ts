@@ -108,7 +108,6 @@ describe("import rules", () => {
     assert.sameMembers(Array.from(loading(/^@messaging-crm\/console$/)), [
       "packages/server/src/console/EventFeed.ts",
       "packages/server/src/console/Inbox.ts",
-      "packages/server/src/console/InProcessApi.ts",
       "packages/server/src/dev/DevConsole.ts",
       "packages/server/src/dev/Taps.ts"
     ])
@@ -121,16 +120,21 @@ describe("import rules", () => {
     assert.deepStrictEqual(others(loading(/^(openid-client|jose)$/)), [])
   })
 
-  it("only `mcp` loads the tools for agents, and only it and `webhooks listen` load the client, when they run", () => {
+  it("only `mcp`, `serve --mcp`, and `dev` load the tools for agents, and only they and `webhooks listen` load the client, when they run", () => {
     const loading = (name: RegExp) =>
       globSync("packages/server/src/**/*.ts").filter((file) =>
         importsOf(file).some((specifier) => name.test(specifier))
       )
     const own = /^packages\/server\/src\/(?:mcp|console)\//
-    assert.deepStrictEqual(loading(/\/mcp\/\w+\.ts$/), ["packages/server/src/commands/mcp.ts"])
-    assert.match(textOf("packages/server/src/commands/mcp.ts"), /import\("\.\.\/mcp\/McpServer\.ts"\)/)
+    const loaders = {
+      "packages/server/src/Service.ts": "./mcp/Http.ts",
+      "packages/server/src/commands/mcp.ts": "../mcp/Stdio.ts",
+      "packages/server/src/dev/Dev.ts": "../mcp/Http.ts"
+    }
+    assert.sameMembers(Array.from(loading(/\/mcp\/\w+\.ts$/)), Object.keys(loaders))
+    for (const [file, loaded] of Object.entries(loaders)) assert.include(textOf(file), `import("${loaded}")`)
     const listener = "packages/server/src/cli/WebhookListener.ts"
-    for (const file of loading(/^(effect\/ai|@messaging-crm\/client)$/)) if (file !== listener) assert.match(file, own)
+    for (const file of loading(/^@messaging-crm\/client$/)) if (file !== listener) assert.match(file, own)
     assert.deepStrictEqual(loading(/\/WebhookListener\.ts$/), ["packages/server/src/commands/webhooks.ts"])
     assert.match(textOf("packages/server/src/commands/webhooks.ts"), /import\("\.\.\/cli\/WebhookListener\.ts"\)/)
   })

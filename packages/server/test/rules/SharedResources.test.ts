@@ -54,6 +54,12 @@ const rows: Readonly<Record<string, Code>> = {
     ],
     turns: ["server/src/console/Inbox.ts"]
   },
+  "Messages of agents (`serve --mcp`)": {
+    numbers: [
+      limit("body_bytes_max") / 1024,
+      number("server/src/mcp/Http.ts", /call_time_max = Duration\.seconds\((\d+)\)/)
+    ]
+  },
   "Cells": {
     numbers: [
       number("server/src/settings/Parsers.ts", /cells_max = (\d+)/),

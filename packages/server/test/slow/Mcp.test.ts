@@ -1,11 +1,18 @@
 /** `messaging-crm mcp`, called by an agent through the official SDK of the protocol. */
 import { assert, describe, it } from "@effect/vitest"
+import * as Databases from "@messaging-crm/adapter-postgres/testing/Databases"
+import { Effect } from "effect"
 import { createServer, type IncomingMessage, type Server } from "node:http"
 import type { AddressInfo } from "node:net"
 import { afterAll } from "vitest"
-import { connect, startService } from "./McpScene.ts"
+import * as Organizations from "../../testing/processes/Organizations.ts"
+import * as Processes from "../../testing/processes/Processes.ts"
+import * as Servers from "../../testing/processes/Servers.ts"
+import { answerCustomers, startService } from "../mcp/AgentScene.ts"
+import { connect } from "./McpScene.ts"
 
-const { base_url, key, keyWith, service, stop } = await startService()
+const running = await startService()
+const { base_url, key, keyWith, stop } = running
 const agent = await connect(["--write"], { API_KEY: key, BASE_URL: base_url })
 const reader = await connect([], { API_KEY: key, BASE_URL: base_url })
 afterAll(async () => {
@@ -22,44 +29,7 @@ const listen = async (server: Server) => {
 
 describe("an agent", () => {
   it("finds a contact, reads the conversation, answers within the window, and only with a template outside of it", async () => {
-    const { data: [contact] } = await agent.read("list_contacts", { phone: "+49 151 12345678" })
-    const { data: [conversation] } = await agent.read("list_conversations", { contact_id: contact.id })
-    const conversation_id = conversation.id
-    const messages = await agent.read("list_messages", { conversation_id })
-    assert.strictEqual(messages.data[0].text, "When is order 4711 ready?")
-    const { data: send } = await agent.read("send_message", {
-      conversation_id,
-      body: { type: "text", text: "Tomorrow" }
-    })
-    await service.until(async () => (await agent.read("get_send", { send_id: send.id })).data.status === "sent")
-    assert.strictEqual((await agent.read("list_messages", { conversation_id })).data[0].text, "Tomorrow")
-
-    const { data: [other] } = await agent.read("list_contacts", { phone: "+4915112345679" })
-    const { data: [closed] } = await agent.read("list_conversations", { contact_id: other.id })
-    const rejected = await agent.call("send_message", {
-      conversation_id: closed.id,
-      body: { type: "text", text: "Hello" }
-    })
-    assert.isTrue(rejected.isError)
-    assert.include(rejected.text, "Only a template can be sent now: find an approved one with list_templates")
-    const { data: templates } = await agent.read("list_templates")
-    const template = templates.find(({ id }: { readonly id: string }) => id.endsWith("order_ready"))
-    const parameters = (...texts: ReadonlyArray<string>) => texts.map((text) => ({ type: "text", text }))
-    const { data: queued } = await agent.read("send_message", {
-      conversation_id: closed.id,
-      body: {
-        type: "template",
-        template: {
-          id: template.id,
-          components: [
-            { type: "header", parameters: parameters("7") },
-            { type: "body", parameters: parameters("Kim", "7") },
-            { type: "button", sub_type: "url", index: 0, parameters: parameters("7") }
-          ]
-        }
-      }
-    })
-    assert.strictEqual(queued.status, "queued")
+    await answerCustomers(agent, running)
   })
 
   it("changes a contact only as it was read", async () => {
@@ -204,3 +174,31 @@ describe("a tool", () => {
     proxy.close()
   })
 })
+
+it.live("`serve` has the paths of agents only with --mcp, and over one database", () =>
+  Effect.gen(function*() {
+    const service = {
+      DATABASE_URL: yield* Databases.migrated,
+      SECRET_KEY: Buffer.alloc(32, 7).toString("base64"),
+      PROVIDER: "mock",
+      HOST: "127.0.0.1"
+    }
+    const { key } = yield* Organizations.create(service)
+    const statusWith = Effect.fnUntraced(function*(flags: ReadonlyArray<string>) {
+      const server = yield* Servers.reserve
+      yield* Processes.startMain(["serve", "--port", String(server.port), ...flags], service)
+      yield* Processes.untilUp(`${server.url}/health/ready`)
+      const request = {
+        method: "POST",
+        headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+        body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" })
+      }
+      return yield* Effect.promise(() => fetch(`${server.url}/mcp`, request).then(({ status }) => status))
+    }, Effect.scoped)
+    assert.strictEqual(yield* statusWith([]), 404)
+    assert.strictEqual(yield* statusWith(["--mcp"]), 200)
+    const cells = { SECRET_KEY: service.SECRET_KEY, PROVIDER: "mock", CELLS: `a=${service.DATABASE_URL}` }
+    const { code, stderr } = yield* Processes.run(["serve", "--mcp", "--port", "0"], cells)
+    assert.strictEqual(code, 1, stderr)
+    assert.include(stderr, "Set DATABASE_URL to the database of a cell instead of CELLS.")
+  }).pipe(Effect.scoped))

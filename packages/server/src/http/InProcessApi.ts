@@ -1,14 +1,14 @@
-/** The REST API, called inside this process on behalf of a caller whom the process has authenticated. No API key exists. */
+/** The REST API, called inside this process on behalf of a caller whom the process has authenticated. It needs no API key. */
 import { InProcessCaller } from "@messaging-crm/adapter-http"
-import type { ConsoleOptions } from "@messaging-crm/console"
 import { PublicUrl } from "@messaging-crm/core/Media"
 import { Context, Effect, type Scope } from "effect"
 import { HttpEffect, HttpRouter, type HttpServerRequest } from "effect/http"
-import { contextOfRequests } from "../http/RequestContext.ts"
+import { contextOfRequests } from "./RequestContext.ts"
 
 export type Caller = NonNullable<typeof InProcessCaller["Service"]>
 
-type Fetch = NonNullable<ConsoleOptions["fetch"]>
+/** The function that the client calls instead of the global `fetch`. */
+export type Fetch = (url: string, init: RequestInit) => Promise<Response>
 
 /**
  * Makes a function that returns the `fetch` of a caller. Its requests go through the router with all its checks, and get the same
