@@ -1,18 +1,33 @@
-import { type CommittedEvent, EventStore, type ListedEvent, type StoredEvent } from "@messaging-crm/core/Events"
+import {
+  type CommitPosition,
+  type CommittedEvent,
+  EventStore,
+  type ListedEvent,
+  type StoredEvent
+} from "@messaging-crm/core/Events"
+import type { OrganizationId } from "@messaging-crm/core/Ids"
 import { WebhookDeliveryRows } from "@messaging-crm/core/WebhookDeliveries"
-import { Array, DateTime, Layer, Order, Struct } from "effect"
+import { Array, DateTime, HashMap, Layer, Option, Struct } from "effect"
 import { type EventColumns, EventRows } from "../work/PrivateTables.ts"
-import { byAge, first, page, positionOf } from "../world/Order.ts"
+import * as Log from "../world/Log.ts"
+import { byAge, page, positionOf } from "../world/Order.ts"
 import * as Table from "../world/Table.ts"
-import { World } from "../world/World.ts"
+import { type CommittedId, World, type WorldState } from "../world/World.ts"
 
 const toListed = (row: EventColumns): ListedEvent => Struct.pick(row, ["id", "type", "body", "created_at"])
 const toStored = (row: EventColumns): StoredEvent => ({ ...toListed(row), full_body: row.full_body })
 
 const toCommitted = (row: EventColumns): CommittedEvent => ({ ...toListed(row), commit: String(row.committed_in) })
 
-const byCommit = Order.Struct({ committed_in: Order.Number, id: Order.String })
-const isBefore = Order.isLessThan(byCommit)
+const isBefore = (one: CommittedId, { commit, id }: CommitPosition): boolean =>
+  one.committed_in === Number(commit) ? one.id < id : one.committed_in < Number(commit)
+
+const orderOf = ({ event_order }: WorldState, owner: OrganizationId) =>
+  Option.getOrElse(HashMap.get(event_order, owner), Log.empty<CommittedId>)
+
+/** Returns the stored events with some IDs. */
+const stored = ({ tables }: WorldState, owner: OrganizationId, ids: ReadonlyArray<CommittedId>) =>
+  ids.flatMap(({ id }) => Option.toArray(Option.map(Table.get(tables, EventRows, owner, id), toCommitted)))
 
 /** Layer that keeps events in the in-memory world. */
 export const layer = Layer.effect(
@@ -42,35 +57,37 @@ export const layer = Layer.effect(
             .slice(0, size)
             .map(toStored)
         ),
-      committed: (organization_id, { from: { commit, id }, size }) =>
-        read(({ tables }) =>
-          first(
-            Table.all(tables, EventRows, organization_id).filter((row) =>
-              !isBefore(row, { committed_in: Number(commit), id })
-            ),
-            size,
-            byCommit
-          ).map(toCommitted)
-        ),
-      haveNext: (positions) =>
-        read(({ tables }) =>
-          positions.map(({ commit, id, organization_id }) =>
-            Table.all(tables, EventRows, organization_id).some((row) =>
-              isBefore({ committed_in: Number(commit), id }, row)
-            )
+      committed: (organization_id, { from, size }) =>
+        read((state) =>
+          stored(
+            state,
+            organization_id,
+            Log.from(orderOf(state, organization_id), (each) => isBefore(each, from), size)
           )
         ),
-      lastCommitted: (organization_id) =>
-        read(({ tables }) =>
-          Array.head(first(Table.all(tables, EventRows, organization_id), 1, Order.flip(byCommit)).map(toCommitted))
+      haveNext: (positions) =>
+        read((state) =>
+          positions.map((position) => {
+            const last = Log.last(orderOf(state, position.organization_id))
+            return last !== undefined && last.id !== position.id && !isBefore(last, position)
+          })
         ),
+      lastCommitted: (organization_id) =>
+        read((state) => {
+          const last = Log.last(orderOf(state, organization_id))
+          return Array.head(stored(state, organization_id, last === undefined ? [] : [last]))
+        }),
       purge: (before, limit) =>
         modify((state) => {
           const [old, remaining] = Table.purge(state.tables, EventRows, ({ created_at }) => created_at, before, limit)
           const event_ids = new Set<string>(old.map(({ id }) => id))
           const deliveries = Table.allOfEveryOwner(remaining, WebhookDeliveryRows)
             .filter(({ row }) => event_ids.has(row.event_id))
-          return [old.length, { ...state, tables: Table.removeAll(remaining, WebhookDeliveryRows, deliveries) }]
+          const event_order = old.length === 0
+            ? state.event_order
+            : HashMap.map(state.event_order, (log) => Log.filter(log, ({ id }) => !event_ids.has(id)))
+          const tables = Table.removeAll(remaining, WebhookDeliveryRows, deliveries)
+          return [old.length, { ...state, event_order, tables }]
         })
     })
   )

@@ -9,7 +9,7 @@ import { Effect, Layer, Option, Result } from "effect"
 import * as Table from "../world/Table.ts"
 import { World, type WorldState } from "../world/World.ts"
 import { applyActivity, hasVersion, latest, timeOf } from "./Activities.ts"
-import { abandonUpdates, deliveryInserts, eventInserts, subscribedEvents } from "./Events.ts"
+import { abandonUpdates, deliveryInserts, eventInserts, inCommitOrder, subscribedEvents } from "./Events.ts"
 import { enqueueWork, expediteWork, settleWork, throttleLane } from "./Lanes.ts"
 import { AuditRows, BytesRows, IdempotencyRows, removeFile } from "./PrivateTables.ts"
 
@@ -119,6 +119,7 @@ export const apply = (
     return {
       ...state,
       commits,
+      event_order: inCommitOrder({ ...state, commits }, owner, raise),
       tables: touch === undefined ? tables : applyActivity(tables, owner, touch),
       queue: throttle.reduce((current, lane) => throttleLane(current, owner, lane), queue)
     }

@@ -10,10 +10,11 @@ import {
   WebhookDeliveryRows
 } from "@messaging-crm/core/WebhookDeliveries"
 import { WebhookRows } from "@messaging-crm/core/Webhooks"
-import { DateTime, Option } from "effect"
+import { DateTime, HashMap, Option } from "effect"
+import * as Log from "../world/Log.ts"
 import { newest } from "../world/Order.ts"
 import * as Table from "../world/Table.ts"
-import type { WorldState } from "../world/World.ts"
+import type { CommittedId, WorldState } from "../world/World.ts"
 import { EventRows, withoutResource } from "./PrivateTables.ts"
 
 /** Returns the active webhooks that subscribe to an event. */
@@ -72,6 +73,24 @@ export const eventInserts =
         : Changes.enqueue({ kind: "webhook_event", lane: owner, ref: event.id, due_at: event.created_at })
     )
   }
+
+/** Returns the order of the events of every organization, with those of a commit. */
+export const inCommitOrder = (
+  { commits, event_order }: Pick<WorldState, "commits" | "event_order">,
+  owner: OrganizationId,
+  raised: ReadonlyArray<RaisedEvent>
+): WorldState["event_order"] => {
+  if (raised.length === 0) return event_order
+  const ids = raised.map(({ id }) => id).toSorted()
+  return HashMap.modifyAt(
+    event_order,
+    owner,
+    (log) =>
+      Option.some(
+        Log.append(Option.getOrElse(log, Log.empty<CommittedId>), ids.map((id) => ({ committed_in: commits, id })))
+      )
+  )
+}
 
 /** Returns the inserts of the deliveries of events, and of their work. */
 export const deliveryInserts = (

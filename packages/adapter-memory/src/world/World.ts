@@ -4,15 +4,24 @@
  * A port reads or replaces it in a single step, so a commit is never visible in
  * part, and a commit that fails leaves nothing to undo.
  */
-import type { ApiKeyId, OrganizationId } from "@messaging-crm/core/Ids"
+import type { ApiKeyId, EventId, OrganizationId } from "@messaging-crm/core/Ids"
 import type { Timestamp } from "@messaging-crm/core/Timestamps"
 import { Context, Effect, HashMap, Layer, MutableRef } from "effect"
+import type * as Log from "./Log.ts"
 import * as Queue from "./Queue.ts"
 import * as Table from "./Table.ts"
+
+/** An event, with the number of the commit that stored it. */
+export interface CommittedId {
+  readonly committed_in: number
+  readonly id: EventId
+}
 
 export interface WorldState {
   /** The number of commits so far. */
   readonly commits: number
+  /** The stored events of each organization in the order of their commits, so that a follower's position is found at once. */
+  readonly event_order: HashMap.HashMap<OrganizationId, Log.Log<CommittedId>>
   readonly storage_use: ReadonlyArray<StorageUseRow>
   readonly tables: Table.Tables
   readonly queue: Queue.Queue
@@ -30,6 +39,7 @@ export interface StorageUseRow {
 
 const emptyState: WorldState = {
   commits: 0,
+  event_order: HashMap.empty(),
   storage_use: [],
   tables: Table.empty,
   queue: Queue.empty,
