@@ -1,4 +1,5 @@
-// Runs the tests of the Python and Go clients, each against its own service in memory: `npm run test:clients`.
+// Runs the tests of the Python and Go clients, each against its own service in memory: `npm run test:clients`; of the n8n nodes with
+// `npm run test:n8n`.
 import { spawn } from "node:child_process"
 import { randomBytes } from "node:crypto"
 import { once } from "node:events"
@@ -7,10 +8,13 @@ import { createInterface } from "node:readline"
 
 const root = resolve(import.meta.dirname, "..")
 
+const [, , only] = process.argv
+
 const suites = [
   { language: "python", script: "python3 -W error -m unittest --quiet" },
-  { language: "go", script: "test -z \"$(gofmt -l .)\" && go vet ./... && go test -count=1 ./..." }
-]
+  { language: "go", script: "test -z \"$(gofmt -l .)\" && go vet ./... && go test -count=1 ./..." },
+  { language: "n8n", script: "node ../../.ci/n8n/build.mjs && node --test ../../.ci/n8n/test.mjs" }
+].filter(({ language }) => only === undefined ? language !== "n8n" : language === only)
 
 const startService = async () => {
   const service = spawn(
