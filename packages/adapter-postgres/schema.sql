@@ -600,7 +600,7 @@ CREATE TABLE work (
   CONSTRAINT work_attempt_check CHECK ((attempt >= 0)),
   CONSTRAINT work_check CHECK (((leased_until IS NULL) = (token IS NULL))),
   CONSTRAINT work_pkey PRIMARY KEY (kind, ref),
-  CONSTRAINT work_trace_check CHECK ((trace ~ '^00-[0-9a-f]{32}-[0-9a-f]{16}-01$'::text))
+  CONSTRAINT work_trace_check CHECK ((trace ~ '^00-[0-9a-f]{32}-[0-9a-f]{16}-0[01]$'::text))
 )
 WITH (fillfactor=70, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_cost_delay=0);
 

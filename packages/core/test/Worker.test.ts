@@ -9,9 +9,9 @@ import * as Crm from "@messaging-crm/core/Crm"
 import { Ids } from "@messaging-crm/core/Ids"
 import { Worker } from "@messaging-crm/core/Worker"
 import { WorkQueue } from "@messaging-crm/core/WorkQueue"
-import { DateTime, Deferred, Effect, Fiber, Layer } from "effect"
+import { DateTime, Deferred, Effect, Fiber, Layer, Option, Tracer } from "effect"
 import { TestClock } from "effect/testing"
-import { background, queued, world } from "./WorkerScene.ts"
+import { background, queued, raise, subscribe, world } from "./WorkerScene.ts"
 
 it.effect("executes work that is enqueued while it runs", () =>
   Effect.gen(function*() {
@@ -21,6 +21,35 @@ it.effect("executes work that is enqueued while it runs", () =>
     yield* TestClock.adjust("1 seconds")
     assert.strictEqual((yield* get(id)).status, "sent")
   }).pipe(Effect.scoped, Effect.provide(world)))
+
+for (const sampled of [true, false]) {
+  it.effect(`executes the work of a${sampled ? "" : "n un"}sampled trace within it, and so that of the work`, () => {
+    const spans: Array<Tracer.Span> = []
+    const recording = Tracer.make({
+      span: (options) => {
+        const span = new Tracer.NativeSpan(options)
+        spans.push(span)
+        return span
+      }
+    })
+    return Effect.gen(function*() {
+      const scene = yield* queued
+      yield* subscribe(scene, "https://hooks.example.com")
+      yield* Effect.withSpan(raise(scene, 1), "request", { sampled })
+      for (let round = 0; round < 3; round++) yield* Worker.use((worker) => worker.runOnce)
+      const request = spans.find(({ name }) => name === "request")
+      const executed = spans.filter(({ name }) => /^Worker\.(send|webhook)/.test(name))
+      assert.deepStrictEqual(
+        executed.map(({ name, sampled, traceId }) => [name, sampled, traceId]),
+        ["send", "webhook_event", "webhook_delivery"].map((kind) => [`Worker.${kind}`, sampled, request?.traceId])
+      )
+      const ids = new Set(executed.map(({ spanId }) => spanId))
+      const below = spans.filter(({ parent }) => Option.exists(parent, ({ spanId }) => ids.has(spanId)))
+      assert.isAbove(below.length, 0)
+      assert.isTrue(below.every((span) => span.sampled === sampled))
+    }).pipe(Effect.provide(world), Effect.withTracer(recording))
+  })
+}
 
 /** A store in which so many commits that give a send a status are defects. */
 const failing = (left: Record<string, number>) => {

@@ -44,19 +44,21 @@ const claims = (it: It) => {
       }
     }))
 
-  it.effect("keeps the trace that an item was enqueued in", () =>
-    Effect.gen(function*() {
-      const { lane, ours } = yield* start
-      const { trace } = yield* Effect.gen(function*() {
-        yield* enqueue(ours, yield* newWork(lane), Fixtures.noon)
-        return { trace: yield* Traces.current }
-      }).pipe(Effect.withSpan("Anything"))
-      assert.match(trace ?? "", /^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/)
-      const [claimed] = yield* claim()
-      assert.isTrue(claimed !== undefined && (yield* Fixtures.postponeWork(claimed, afterNoon(5))))
-      const [again] = yield* claim({ at: afterNoon(5) })
-      assert.deepStrictEqual([claimed?.trace, again?.trace], [trace, trace])
-    }))
+  for (const [flags, sampled] of [["01", true], ["00", false]] as const) {
+    it.effect(`keeps the trace with the flags ${flags} that an item was enqueued in`, () =>
+      Effect.gen(function*() {
+        const { lane, ours } = yield* start
+        const { trace } = yield* Effect.gen(function*() {
+          yield* enqueue(ours, yield* newWork(lane), Fixtures.noon)
+          return { trace: yield* Traces.current }
+        }).pipe(Effect.withSpan("Anything", { sampled }))
+        assert.match(trace ?? "", new RegExp(`^00-[0-9a-f]{32}-[0-9a-f]{16}-${flags}$`))
+        const [claimed] = yield* claim()
+        assert.isTrue(claimed !== undefined && (yield* Fixtures.postponeWork(claimed, afterNoon(5))))
+        const [again] = yield* claim({ at: afterNoon(5) })
+        assert.deepStrictEqual([claimed?.trace, again?.trace], [trace, trace])
+      }))
+  }
 }
 
 const backlog = (it: It) => {

@@ -1,28 +1,26 @@
 /**
  * Traces: the spans of operations, and traces across the work queue. Work that is enqueued within a trace
- * is executed within the same trace, in any process and at any later time.
+ * is executed within the same trace, in any process and at any later time, and is sampled if the trace is.
  */
 import { Effect, Tracer } from "effect"
 
-const traceparent = /^00-([0-9a-f]{32})-([0-9a-f]{16})-01$/
+/** A W3C `traceparent`: version, trace, span, and whether the trace is sampled. */
+const traceparent = /^00-([0-9a-f]{32})-([0-9a-f]{16})-0([01])$/
 
-/**
- * Returns the current trace as the text of a W3C `traceparent` header, or null
- * without a sampled trace.
- */
+/** Returns the current trace as the text of a W3C `traceparent` header, or null without a trace. */
 export const current: Effect.Effect<string | null> = Effect.withFiber(({ cache: { span } }) => {
-  if (span?._tag !== "Span" || !span.sampled) return Effect.succeed(null)
+  if (span?._tag !== "Span") return Effect.succeed(null)
   // A caller's trace ID may have 64 bits, as in B3.
-  const trace = `00-${span.traceId.padStart(32, "0")}-${span.spanId}-01`
+  const trace = `00-${span.traceId.padStart(32, "0")}-${span.spanId}-${span.sampled ? "01" : "00"}`
   return Effect.succeed(traceparent.test(trace) ? trace : null)
 })
 
 /** Returns the span options that continue the trace of a `traceparent`, or start a new one for null. */
 export const within = (trace: string | null): Pick<Tracer.SpanOptions, "parent" | "root"> => {
-  const [, traceId, spanId] = traceparent.exec(trace ?? "") ?? []
+  const [, traceId, spanId, sampled] = traceparent.exec(trace ?? "") ?? []
   return traceId === undefined || spanId === undefined
     ? { root: true }
-    : { parent: Tracer.externalSpan({ traceId, spanId }) }
+    : { parent: Tracer.externalSpan({ traceId, spanId, sampled: sampled === "1" }) }
 }
 
 /**

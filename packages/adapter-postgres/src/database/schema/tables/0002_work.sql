@@ -15,7 +15,7 @@ CREATE TABLE work (
   attempt integer NOT NULL DEFAULT 0 CHECK (attempt >= 0),
   leased_until timestamptz(3),
   token uuid,
-  trace text COLLATE "C" CHECK (trace ~ '^00-[0-9a-f]{32}-[0-9a-f]{16}-01$'),
+  trace text COLLATE "C" CHECK (trace ~ '^00-[0-9a-f]{32}-[0-9a-f]{16}-0[01]$'),
   defects integer NOT NULL DEFAULT 0,
   PRIMARY KEY (kind, ref),
   CHECK ((leased_until IS NULL) = (token IS NULL))
