@@ -28,7 +28,7 @@ import * as SharedResult from "./SharedResult.ts"
 import * as StaticResponse from "./StaticResponse.ts"
 
 export { InProcessCaller, RequestsAtOnce } from "./middleware/Authentication.ts"
-export { clientAddress, networkOf, TrustedProxies } from "./middleware/ClientAddress.ts"
+export { clientAddress, siteOf, TrustedProxies } from "./middleware/ClientAddress.ts"
 export { tagCompressed } from "./middleware/EntityTags.ts"
 export { DocsUrl } from "./middleware/ErrorHelp.ts"
 export { ReadDeadline } from "./middleware/ReadDeadline.ts"

@@ -1,7 +1,7 @@
 import { assert, it } from "@effect/vitest"
 import { Effect, Option } from "effect"
 import { HttpServerRequest } from "effect/http"
-import { clientAddress, networkOf, TrustedProxies } from "../src/middleware/ClientAddress.ts"
+import { clientAddress, networkOf, siteOf, TrustedProxies } from "../src/middleware/ClientAddress.ts"
 
 const addressOf = (peer: string, forwarded?: string) => {
   const headers = forwarded === undefined ? {} : { "x-forwarded-for": forwarded }
@@ -49,6 +49,18 @@ it("the network of a client is its IPv4 address, or the first 64 bits of its IPv
   }
   for (const [network, addresses] of Object.entries(networks)) {
     assert.deepStrictEqual(addresses.map(networkOf), addresses.map(() => network))
+  }
+})
+
+it("the site of a client is its IPv4 address, or the first 48 bits of its IPv6 address", () => {
+  const sites = {
+    "203.0.113.9": ["203.0.113.9"],
+    "2001:db8:0": ["2001:db8:0:1::", "2001:db8::ffff:1:2:3:4", "2001:db8::"],
+    "2001:db8:1": ["2001:db8:1::"],
+    "64:ff9b::203.0.113.9": ["64:ff9b::203.0.113.9"]
+  }
+  for (const [site, addresses] of Object.entries(sites)) {
+    assert.deepStrictEqual(addresses.map(siteOf), addresses.map(() => site))
   }
 })
 

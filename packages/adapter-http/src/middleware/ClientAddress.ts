@@ -34,16 +34,25 @@ export const clientAddress = Effect.gen(function*() {
   return forwarded.findLast((address) => !isTrusted(address)) ?? peer
 })
 
-/**
- * Returns what one client can have to itself: a whole IPv4 address, or the first 64 bits of an IPv6 address, because a host
- * can use any address within them.
- */
-export const networkOf = (address: string): string => {
+/** Returns an IPv4 address, or the first groups of 16 bits of an IPv6 address. */
+const prefixOf = (address: string, groups: number): string => {
   if (!address.includes(":") || embedding.test(address)) return address
   // The last two groups can be written as an IPv4 address.
   const [head = [], tail = []] = address.replace(/:\d+\.\d+\.\d+\.\d+$/, ":0:0").split("::").map((part) =>
     part === "" ? [] : part.split(":")
   )
   const zeros = Array.from({ length: Math.max(0, 8 - head.length - tail.length) }, () => "0")
-  return [...head, ...zeros, ...tail].slice(0, 4).map((group) => Number.parseInt(group, 16).toString(16)).join(":")
+  return [...head, ...zeros, ...tail].slice(0, groups).map((group) => Number.parseInt(group, 16).toString(16)).join(":")
 }
+
+/**
+ * Returns what one client can have to itself: a whole IPv4 address, or the first 64 bits of an IPv6 address, because a host
+ * can use any address within them.
+ */
+export const networkOf = (address: string): string => prefixOf(address, 4)
+
+/**
+ * Returns what one customer of a provider can have: a whole IPv4 address, or the first 48 bits of an IPv6 address, which contain 65,536
+ * networks (RFC 6177).
+ */
+export const siteOf = (address: string): string => prefixOf(address, 3)

@@ -1,5 +1,5 @@
 /** The login: it leads to the identity provider, and from there back to the console with a session. */
-import { clientAddress, networkOf } from "@messaging-crm/adapter-http"
+import { clientAddress, siteOf } from "@messaging-crm/adapter-http"
 import { Turns } from "@messaging-crm/core/Turns"
 import { DateTime, Duration, Effect, Option, Schema } from "effect"
 import type { HttpServerRequest, HttpServerResponse } from "effect/http"
@@ -13,10 +13,10 @@ import { path, type Settings } from "./Settings.ts"
 type Request = HttpServerRequest.HttpServerRequest
 type Response = HttpServerResponse.HttpServerResponse
 
-/** How many logins use the provider at once: in all, and of one network. */
-const [at_once_max, network_at_once_max] = [8, 2]
+/** How many logins use the provider at once: in all, and of one site. */
+const [at_once_max, site_at_once_max] = [8, 2]
 
-/** How many requests of a login one network can send per minute. A login takes two, or four after logging out. */
+/** How many requests of a login one site can send per minute. A login takes two, or four after logging out. */
 const per_minute_max = 60
 
 /** How long a login waits for its turn. */
@@ -119,15 +119,15 @@ const explain = (error: IdentityProvider.LoginRejected | IdentityProvider.Provid
 
 /** Makes the function that runs the part of a login that uses the provider, within the limits. */
 const makeLimit = () => {
-  const turns = new Turns<string>({ places: at_once_max, share: network_at_once_max })
+  const turns = new Turns<string>({ places: at_once_max, share: site_at_once_max })
   const perMinute = new MinuteLimit(per_minute_max)
   return <E, R>(effect: Effect.Effect<Response, E, R>) =>
     Effect.gen(function*() {
       const address = yield* clientAddress
-      const network = address === null ? "" : networkOf(address)
-      const seconds = perMinute.count(network, yield* Effect.clockWith(({ currentTimeMillis }) => currentTimeMillis))
+      const site = address === null ? "" : siteOf(address)
+      const seconds = perMinute.count(site, yield* Effect.clockWith(({ currentTimeMillis }) => currentTimeMillis))
       if (seconds > 0) return busy(seconds, 429)
-      return Option.getOrElse(yield* turns.runWithin(network, turn_wait_max, effect), () => busy(5, 503))
+      return Option.getOrElse(yield* turns.runWithin(site, turn_wait_max, effect), () => busy(5, 503))
     })
 }
 

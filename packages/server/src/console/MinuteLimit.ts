@@ -1,6 +1,12 @@
-/** A limit of actions per minute and key, in this process. */
+/**
+ * A limit of actions per minute and key, in this process. `Turns` limits what happens at once, and the store counts the requests of API
+ * keys; a login has no key, and must cost no statement.
+ */
 
-/** The maximum number of keys that are counted separately in one minute. The others share one count. */
+/**
+ * The maximum number of keys that are counted in one minute. A further one replaces the one that was counted least recently, so that a
+ * client with many addresses cannot use up the counts of others.
+ */
 const keys_max = 10_000
 
 const minute_millis = 60_000
@@ -8,6 +14,7 @@ const minute_millis = 60_000
 export class MinuteLimit {
   private readonly max: number
   private minute = 0
+  /** The key that was counted least recently is the first. */
   private readonly counts = new Map<string, number>()
 
   constructor(max: number) {
@@ -21,9 +28,11 @@ export class MinuteLimit {
       this.minute = minute
       this.counts.clear()
     }
-    const counted = this.counts.has(key) || this.counts.size < keys_max ? key : ""
-    const count = (this.counts.get(counted) ?? 0) + 1
-    this.counts.set(counted, count)
+    const count = (this.counts.get(key) ?? 0) + 1
+    this.counts.delete(key)
+    const [oldest] = this.counts.keys()
+    if (this.counts.size >= keys_max && oldest !== undefined) this.counts.delete(oldest)
+    this.counts.set(key, count)
     return count <= this.max ? 0 : Math.ceil(((minute + 1) * minute_millis - now_millis) / 1000)
   }
 }

@@ -1,4 +1,5 @@
 /** The console behind a login: the whole service in memory with a real provider, and browsers of its members. */
+import { TrustedProxies } from "@messaging-crm/adapter-http"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { Audit } from "@messaging-crm/core/Audit"
 import { PublicUrl } from "@messaging-crm/core/Media"
@@ -52,6 +53,8 @@ export const startConsole = async ({ claims = "id_token", public_url = "", setti
     ConfigProvider.layer(ConfigProvider.fromUnknown(variables)),
     Layer.succeed(References.MinimumLogLevel, "None"),
     Layer.succeed(PublicUrl, public_url),
+    // Browsers of the tests name any address in `X-Forwarded-For`.
+    Layer.succeed(TrustedProxies, (address) => address === "127.0.0.1"),
     TestClock.layer()
   )
   const runtime = ManagedRuntime.make(

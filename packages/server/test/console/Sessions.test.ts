@@ -225,6 +225,16 @@ describe("a stranger", () => {
     assert.strictEqual((await browser.get(scene.at("/console/login"))).status, 302)
   })
 
+  it("of one IPv6 site shares a limit of logins, and cannot use up that of others", async () => {
+    await scene.adjust("1 minute")
+    const from = async (address: string) =>
+      (await new Browser().get(scene.at("/console/login"), { "x-forwarded-for": address })).status
+    const statuses: Array<number> = []
+    for (let network = 0; network <= 60; network++) statuses.push(await from(`2001:db8:1:${network.toString(16)}::1`))
+    assert.deepStrictEqual(statuses, [...Array.from({ length: 60 }, () => 302), 429])
+    assert.deepStrictEqual([await from("2001:db8:2::1"), await from("203.0.113.9")], [302, 302])
+  })
+
   it("cannot call the API with a session instead of a key", async () => {
     const { browser } = await scene.loggedIn("ada@acme.example")
     for (const headers of [{}, { authorization: "Bearer none" }]) {
