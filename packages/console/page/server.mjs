@@ -24,11 +24,13 @@ const logIn = () => {
   isLeaving = true
 }
 
-/** Ends all sessions of the person who has logged in. */
+/** Ends all sessions of the person who has logged in. The server can name the address that ends a session elsewhere. */
 export const logOut = async () => {
-  const { ok, status } = await fetch(`${path}/logout`, { method: "POST", headers })
+  const response = await fetch(`${path}/logout`, { method: "POST", headers })
+  const { ok, status } = response
   if (!ok && status !== 401) throw new Error(`The server responded with ${status}. Try again.`)
-  location.assign(`${path}/logged-out`)
+  const next = status === 200 ? (await response.json()).location : `${path}/logged-out`
+  location.assign(next)
 }
 
 /**

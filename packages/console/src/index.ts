@@ -51,7 +51,8 @@ export interface ConsoleOptions {
 export interface Console {
   /**
    * Responds to a request for the console's path, or for a path below it. Check the user's permission first. The page of a
-   * visitor has their name and a button that posts to `logout` below the console's path.
+   * visitor has their name and a button that posts to `logout` below the console's path. It then opens the `location` in the response's JSON,
+   * or `logged-out` below the path if the response is 204.
    */
   readonly handle: (request: Request, visitor?: Visitor) => Promise<Response>
   /** Sends an event that a webhook received to every page, which then updates itself. */

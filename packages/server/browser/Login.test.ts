@@ -93,7 +93,9 @@ it.layer(Opened.layer, { timeout: "1 minute" })("the console of `serve --console
       assert.match(address, /#\/inbox\/[\w-]+$/)
       await scene.adjust("45 seconds")
       await phone.page.getByRole("button", { name: "Log out" }).click()
+      await phone.page.getByRole("button", { name: "Sign out" }).click()
       await phone.page.getByRole("heading", { name: "Logged out" }).waitFor()
+      assert.strictEqual(phone.page.url(), scene.at("/console/logged-out"))
       assert.lengthOf(await cookiesOf(phone.context, scene.origin), 0)
       await scene.adjust("1 second")
       // The provider still knows the person in this browser, but the person has logged out since.

@@ -11,6 +11,8 @@ export const client = { client_id: "console", client_secret: "a-client-secret" }
 
 interface Options {
   readonly redirect_uri: string
+  /** Where the provider redirects after its logout. Null for a provider without one. */
+  readonly post_logout_redirect_uri: string | null
   /** Where the provider says who the person is. Default: in the ID token. */
   readonly claims?: "id_token" | "userinfo"
 }
@@ -18,22 +20,47 @@ interface Options {
 /** The email address of an account whose owner has not verified it. */
 export const unverified = "unverified@acme.example"
 
-const configurationOf = async ({ claims = "id_token", redirect_uri }: Options): Promise<Configuration> => {
+/** The email address of an account whose ID token is too long for a cookie. */
+export const in_many_groups = "groups@acme.example"
+
+const groups = Array.from({ length: 100 }, (_, index) => `group-${index}-of-the-directory`)
+
+const configurationOf = async (
+  { claims = "id_token", post_logout_redirect_uri, redirect_uri }: Options
+): Promise<Configuration> => {
   const { privateKey } = await generateKeyPair("RS256", { extractable: true })
   return {
-    clients: [{ ...client, redirect_uris: [redirect_uri] }],
+    clients: [{
+      ...client,
+      redirect_uris: [redirect_uri],
+      ...post_logout_redirect_uri === null ? {} : { post_logout_redirect_uris: [post_logout_redirect_uri] }
+    }],
     jwks: { keys: [{ ...await exportJWK(privateKey), alg: "RS256", use: "sig", kid: "test" }] },
     ttl: { AccessToken: 600, AuthorizationCode: 60, Grant: 600, IdToken: 600, Interaction: 600, Session: 600 },
     cookies: { keys: ["a-cookie-key"] },
-    claims: { openid: ["sub"], email: ["email", "email_verified"] },
+    claims: { openid: ["sub"], email: ["email", "email_verified", "groups"] },
     conformIdTokenClaims: claims === "userinfo",
-    features: { devInteractions: { enabled: false } },
+    features: {
+      devInteractions: { enabled: false },
+      rpInitiatedLogout: {
+        enabled: post_logout_redirect_uri !== null,
+        logoutSource: (context, form) => {
+          context.body = `<!doctype html><html lang="en"><title>Sign out</title><link rel="icon" href="data:,">${form}
+<button form="op.logoutForm" name="logout" value="yes">Sign out</button></html>`
+        }
+      }
+    },
     pkce: { required: () => true },
     interactions: { url: (_, { uid }) => `/interaction/${uid}` },
     // The account of each email address, which is its ID too.
     findAccount: (_, accountId) => ({
       accountId,
-      claims: () => ({ sub: accountId, email: accountId, email_verified: accountId !== unverified })
+      claims: () => ({
+        sub: accountId,
+        email: accountId,
+        email_verified: accountId !== unverified,
+        ...accountId === in_many_groups ? { groups } : {}
+      })
     }),
     // Every account has consented.
     loadExistingGrant: async ({ oidc }) => {

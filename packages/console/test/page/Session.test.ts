@@ -38,6 +38,7 @@ installBrowser({
   fetch: async (path: string, { headers }: { readonly headers: Readonly<Record<string, string>> }) => {
     requests.push([path, headers["x-csrf-token"]])
     if (status === 204) return new Response(null, { status })
+    if (path === "/console/logout" && status === 200) return Response.json({ location: "https://login.example/out" })
     return Response.json(status === 200 ? { data: [], next_cursor: null } : { error: { message: "Ended." } }, {
       status
     })
@@ -59,12 +60,12 @@ it("sends its token with each operation", async () => {
   assert.deepStrictEqual(requests, [["/console/call/setup", "a-token"]])
 })
 
-it("logs out, also if the session has ended already", async () => {
-  for (const each of [204, 401]) {
+it("logs out, at the address that the server names, and also if the session has ended already", async () => {
+  for (const each of [200, 204, 401]) {
     status = each
     await logOut()
   }
-  assert.deepStrictEqual(addresses, ["/console/logged-out", "/console/logged-out"])
+  assert.deepStrictEqual(addresses, ["https://login.example/out", "/console/logged-out", "/console/logged-out"])
   assert.deepStrictEqual(requests[0], ["/console/logout", "a-token"])
   status = 503
   assert.include(await logOut().then(() => "done", (error) => error.message), "503")

@@ -8,8 +8,10 @@ import { Organizations } from "@messaging-crm/core/Organizations"
 import { Deferred, Effect } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { StartupRejected } from "../settings/Config.ts"
+import * as IdentityProvider from "./IdentityProvider.ts"
 import * as Inbox from "./Inbox.ts"
 import * as Login from "./Login.ts"
+import * as Logout from "./Logout.ts"
 import { MinuteLimit } from "./MinuteLimit.ts"
 import * as Pages from "./Pages.ts"
 import * as RequestChecks from "./RequestChecks.ts"
@@ -28,7 +30,6 @@ const check_interval = "30 seconds"
 const loggedOut = { status: 401, code: "unauthorized", message: "Your session has ended. Log in again." }
 const noToken = { status: 403, code: "forbidden", message: "The token of the page is missing. Reload the page." }
 const tooMany = { status: 429, code: "rate_limited", message: "Too many requests. Wait a minute." }
-const tryAgain = { status: 503, code: "unavailable", message: "The server is busy. Try again.", retry_after: 1 }
 
 /** Returns the name after the console's path: the part of the console that a request is for. */
 const sectionOf = ({ url }: ServerRequest): string => /^\/console\/([^/?#]*)/.exec(url)?.[1] ?? ""
@@ -41,12 +42,14 @@ interface Parts {
   readonly settings: Settings
   readonly sessions: Sessions.Sessions
   readonly inbox: Inbox.Inbox
+  readonly login: Login.Login
+  readonly logout: Logout.Logout
   /** Completes when the process stops. */
   readonly stopped: Effect.Effect<void>
 }
 
 /** Makes the part of the console that needs a session. */
-const makeMemberPart = ({ inbox, sessions, settings: { origin }, stopped }: Parts) => {
+const makeMemberPart = ({ inbox, logout, sessions, settings: { origin }, stopped }: Parts) => {
   const perMinute = new MinuteLimit(member_calls_per_minute_max)
 
   const call = Effect.fnUntraced(function*(request: ServerRequest, open: Sessions.OpenSession) {
@@ -55,18 +58,12 @@ const makeMemberPart = ({ inbox, sessions, settings: { origin }, stopped }: Part
     return HttpServerResponse.fromWeb(yield* inbox.handle(open, webRequest(request, origin, body)))
   })
 
-  const logOut = ({ cookies }: ServerRequest, { session }: Sessions.OpenSession) =>
-    sessions.end(session).pipe(
-      Effect.as(sessions.remove(cookies, Pages.empty())),
-      Effect.catchTag("ConcurrentChanges", () => Effect.succeed(Pages.reject(tryAgain)))
-    )
-
   const write = Effect.fnUntraced(function*(request: ServerRequest, open: Sessions.OpenSession) {
     if (!RequestChecks.hasToken(request, open.session.token)) return Pages.reject(noToken)
     const now = yield* Effect.clockWith(({ currentTimeMillis }) => currentTimeMillis)
     const retry_after = perMinute.count(open.member.id, now)
     if (retry_after > 0) return Pages.reject({ ...tooMany, retry_after })
-    return yield* sectionOf(request) === "logout" ? logOut(request, open) : call(request, open)
+    return yield* sectionOf(request) === "logout" ? logout.begin(request, open) : call(request, open)
   })
 
   /** Completes when a session has ended, or when the process stops. */
@@ -86,13 +83,13 @@ const makeMemberPart = ({ inbox, sessions, settings: { origin }, stopped }: Part
 }
 
 /** Makes the function that responds to every request for the console's path or a path below it. */
-const makeRespond = (parts: Parts, login: Login.Login): Respond => {
+const makeRespond = (parts: Parts): Respond => {
   const asMember = makeMemberPart(parts)
   /** The parts that need no session. */
   const open: Readonly<Record<string, Respond>> = {
-    "login": login.begin,
-    "callback": login.complete,
-    "logged-out": () => Effect.succeed(Login.loggedOut)
+    "login": parts.login.begin,
+    "callback": parts.login.complete,
+    "logged-out": parts.logout.complete
   }
   return (request) => {
     const rejection = RequestChecks.rejectionOf(request, parts.settings.origin)
@@ -124,9 +121,15 @@ export const make = Effect.gen(function*() {
       Effect.mapError(() => unknownOrganization)
     )
     const sessions = yield* Sessions.make(settings)
-    const login = yield* Login.make(settings, sessions)
-    const inbox = yield* Inbox.make(settings)
-    const respond = makeRespond({ inbox, sessions, settings, stopped: Deferred.await(stopped) }, login)
+    const provider = yield* IdentityProvider.make(settings.provider)
+    const respond = makeRespond({
+      settings,
+      sessions,
+      inbox: yield* Inbox.make(settings),
+      login: Login.make(settings, sessions, provider),
+      logout: Logout.make(settings, sessions, provider),
+      stopped: Deferred.await(stopped)
+    })
     // It matches the path itself too.
     yield* router.add("*", `${path}/*`, Effect.flatMap(HttpServerRequest.HttpServerRequest, respond))
   }))

@@ -5,7 +5,7 @@
  * nonce, and signature.
  */
 import * as SharedResult from "@messaging-crm/adapter-http/SharedResult"
-import { Data, Effect, Redacted, Schema } from "effect"
+import { Data, Effect, Option, Redacted, Schema } from "effect"
 import * as OpenId from "openid-client"
 
 export interface Settings {
@@ -14,6 +14,8 @@ export interface Settings {
   readonly client_secret: Redacted.Redacted
   /** The address to which the provider redirects. */
   readonly redirect_uri: string
+  /** The address to which the provider redirects after a logout. */
+  readonly post_logout_redirect_uri: string
 }
 
 /** The secrets of one login. The browser keeps them, encrypted, until the provider has redirected it. */
@@ -87,6 +89,8 @@ export interface VerifiedPerson {
   readonly email: string
   /** When the person last gave their credentials, in seconds since 1970. Null if the provider does not say it. */
   readonly authenticated_at: number | null
+  /** The signed statement of the provider, which names the person when they log out. */
+  readonly id_token: string | null
 }
 
 /** Asks the provider with the code, and returns what it says about the person. The ID token has the time. */
@@ -94,17 +98,18 @@ const claimsOf = async (
   configuration: OpenId.Configuration,
   address: URL,
   { code_verifier, nonce, state }: Attempt
-): Promise<Readonly<Record<string, unknown>>> => {
+): Promise<{ readonly claims: Readonly<Record<string, unknown>>; readonly id_token: string | null }> => {
   const tokens = await OpenId.authorizationCodeGrant(configuration, address, {
     pkceCodeVerifier: code_verifier,
     expectedNonce: nonce,
     expectedState: state,
     idTokenExpected: true
   })
+  const { access_token, id_token = null } = tokens
   const claims = tokens.claims()
-  if (claims === undefined || claims["email"] !== undefined) return { ...claims }
-  const info = await OpenId.fetchUserInfo(configuration, tokens.access_token, claims.sub)
-  return { ...info, auth_time: claims.auth_time }
+  if (claims === undefined || claims["email"] !== undefined) return { claims: { ...claims }, id_token }
+  const info = await OpenId.fetchUserInfo(configuration, access_token, claims.sub)
+  return { claims: { ...info, auth_time: claims.auth_time }, id_token }
 }
 
 /** Makes the provider of the settings. Nothing is read from it before the first login. */
@@ -137,7 +142,7 @@ export const make = Effect.fnUntraced(function*(settings: Settings) {
   const complete = Effect.fnUntraced(function*(attempt: Attempt, query: string) {
     const known = yield* configuration
     const address = new URL(`${settings.redirect_uri}${query}`)
-    const claims = yield* Effect.tryPromise({
+    const { claims, id_token } = yield* Effect.tryPromise({
       try: () => claimsOf(known, address, attempt),
       catch: (error) =>
         isRejection(error)
@@ -147,10 +152,38 @@ export const make = Effect.fnUntraced(function*(settings: Settings) {
     const { auth_time = null, email } = yield* Schema.decodeUnknownEffect(Identity)(claims).pipe(
       Effect.mapError(() => new LoginRejected({ reason: "email_not_verified" }))
     )
-    return { email, authenticated_at: auth_time } satisfies VerifiedPerson
+    return { email, id_token, authenticated_at: auth_time } satisfies VerifiedPerson
   })
 
-  return { begin, complete }
+  /**
+   * Begins a logout: returns its secret, and the address at which the provider ends its session of the browser. None if the provider has
+   * no such address, or is unavailable.
+   */
+  const beginLogout = Effect.fnUntraced(
+    function*(id_token: string | null) {
+      const known = yield* configuration
+      if (known.serverMetadata().end_session_endpoint === undefined) return Option.none()
+      const state = OpenId.randomState()
+      const address = yield* Effect.try({
+        try: () =>
+          OpenId.buildEndSessionUrl(known, {
+            post_logout_redirect_uri: settings.post_logout_redirect_uri,
+            state,
+            ...id_token === null ? {} : { id_token_hint: id_token }
+          }),
+        catch: (error) => new ProviderUnavailable({ reason: reasonOf(error) })
+      })
+      return Option.some({ address, state })
+    },
+    Effect.catch(({ reason }) =>
+      Effect.as(
+        Effect.annotateLogs(Effect.logWarning("The identity provider has no usable logout"), { reason }),
+        Option.none()
+      )
+    )
+  )
+
+  return { begin, beginLogout, complete }
 })
 
 export type IdentityProvider = Effect.Success<ReturnType<typeof make>>

@@ -22,9 +22,6 @@ const per_minute_max = 60
 /** How long a login waits for its turn. */
 const turn_wait_max = Duration.seconds(5)
 
-/** How long a person has for the provider's pages. */
-const attempt_time = Duration.minutes(10)
-
 /** The longest accepted address to return to. */
 const address_chars_max = 512
 
@@ -71,14 +68,6 @@ const unavailable = Pages.page({
   login,
   title: "The login is unavailable",
   text: "The identity provider does not respond as expected. Try again later."
-})
-
-/** The page after logging out. */
-export const loggedOut = Pages.page({
-  status: 200,
-  login: loginAgain,
-  title: "Logged out",
-  text: "You have logged out in every browser."
 })
 
 /** Returns where a login returns to: only to a view of the console, whatever the address says. */
@@ -131,15 +120,18 @@ const makeLimit = () => {
     })
 }
 
-export const make = Effect.fnUntraced(function*(settings: Settings, sessions: Sessions) {
-  const provider = yield* IdentityProvider.make(settings.provider)
+export const make = (
+  settings: Settings,
+  sessions: Sessions,
+  provider: IdentityProvider.IdentityProvider
+) => {
   const limited = makeLimit()
   const cookie = SealedCookies.make({
     keys: settings.keys,
     origin: settings.origin,
     purpose: "login",
     schema: Schema.toCodecJson(Attempt),
-    time: attempt_time
+    time: Pages.attempt_time
   })
 
   /** Leads to the provider. */
@@ -156,7 +148,7 @@ export const make = Effect.fnUntraced(function*(settings: Settings, sessions: Se
   }
 
   const finish = Effect.fnUntraced(function*({ again, to, ...attempt }: Attempt, query: string) {
-    const { authenticated_at, email } = yield* provider.complete(attempt, query)
+    const { authenticated_at, email, id_token } = yield* provider.complete(attempt, query)
     const begun = yield* sessions.begin(email)
     if (Option.isNone(begun)) return yield* new IdentityProvider.LoginRejected({ reason: "not_a_member" })
     const { logged_out_at, ...session } = begun.value
@@ -166,7 +158,7 @@ export const make = Effect.fnUntraced(function*(settings: Settings, sessions: Se
     }
     const { member_id, organization_id } = session
     yield* Effect.annotateLogs(Effect.logInfo("Member logged in"), { member_id, organization_id })
-    return yield* sessions.set(session)(Pages.redirect(to))
+    return yield* sessions.set(session, id_token)(Pages.redirect(to))
   })
 
   /** Completes the login when the provider has redirected the browser. It ends with it, whatever its outcome is. */
@@ -181,6 +173,6 @@ export const make = Effect.fnUntraced(function*(settings: Settings, sessions: Se
     }).pipe(Effect.map(cookie.remove))
 
   return { begin, complete }
-})
+}
 
-export type Login = Effect.Success<ReturnType<typeof make>>
+export type Login = ReturnType<typeof make>

@@ -1,4 +1,5 @@
 /** The pages before and after a login, and rejections. They load nothing, and no other page can show them in a frame. */
+import { Duration } from "effect"
 import { HttpServerResponse } from "effect/http"
 import type { Rejection } from "./RequestChecks.ts"
 
@@ -11,6 +12,9 @@ const headers = {
   "x-content-type-options": "nosniff",
   "x-frame-options": "DENY"
 }
+
+/** How long a person has for the provider's pages. */
+export const attempt_time = Duration.minutes(10)
 
 interface Page {
   readonly status: number
@@ -42,6 +46,10 @@ export const reject = ({ code, message, retry_after, status }: Rejection): HttpS
     { error: { code, message } },
     { status, headers: { ...headers, ...after(retry_after) } }
   )
+
+/** Returns a value for the page's script. */
+export const json = (value: unknown): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.jsonUnsafe(value, { headers })
 
 export const redirect = (location: string | URL): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.redirect(location, { headers })

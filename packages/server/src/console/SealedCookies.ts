@@ -12,7 +12,7 @@ import { EncryptJWT, jwtDecrypt } from "jose"
 export type Keys = ReadonlyArray<Redacted.Redacted<Uint8Array>>
 
 /** The longest accepted text. A longer one is not decrypted. */
-const text_chars_max = 3000
+const text_chars_max = 3600
 
 const algorithms = { keyManagementAlgorithms: ["dir"], contentEncryptionAlgorithms: ["A256GCM"] }
 

@@ -12,10 +12,15 @@ const Session = Schema.Struct({
   organization_id: OrganizationId,
   member_id: MemberId,
   began_at: Timestamp,
+  /** The ID token of the login, for the logout at the provider; null if it is too long for a cookie. */
+  id_token: Schema.NullOr(Schema.String),
   /** The token that each write of the page has, in addition to the cookie. */
   token: Schema.String
 })
 export interface Session extends Schema.Schema.Type<typeof Session> {}
+
+/** The longest ID token in a cookie. Browsers do not store cookies above 4,096 characters. */
+const id_token_chars_max = 2000
 
 /** A request has no session, or its session has ended. */
 export class LoggedOut extends Data.TaggedError("LoggedOut") {}
@@ -64,7 +69,12 @@ export const make = Effect.fnUntraced(function*({ keys, organization_id, origin,
     /** Begins a session of the member with a verified email address. None if there is no such member. */
     begin: (email: string) => sessions.begin(organization_id, email),
     /** Adds the cookie of a new session to a response. */
-    set: (session: MemberSession) => cookie.set({ ...session, token: makeToken() }),
+    set: (session: MemberSession, id_token: string | null) =>
+      cookie.set({
+        ...session,
+        id_token: id_token === null || id_token.length > id_token_chars_max ? null : id_token,
+        token: makeToken()
+      }),
     /**
      * Removes the cookie from the browser, if the request has it. Otherwise, a request from another site, which has no
      * cookie, would log its victim out.

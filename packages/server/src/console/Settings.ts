@@ -16,7 +16,8 @@ export const read = Effect.gen(function*() {
       issuer: yield* readRequired(settings.oidc_issuer),
       client_id: yield* readRequired(settings.oidc_client_id),
       client_secret: yield* readRequired(settings.oidc_client_secret),
-      redirect_uri: `${origin}${path}/callback`
+      redirect_uri: `${origin}${path}/callback`,
+      post_logout_redirect_uri: `${origin}${path}/logged-out`
     }
   }
 })

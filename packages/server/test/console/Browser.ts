@@ -108,3 +108,15 @@ export const signIn = async (browser: Browser, address: string, email: string): 
   })
   return browser.followWithin(host, new URL(sent.headers["location"] ?? "", origin).href)
 }
+
+/** Signs out at the provider's page. Returns the address to which the provider redirects. */
+export const signOut = async (browser: Browser, address: string): Promise<string> => {
+  const { text } = await browser.get(address)
+  const [, action = "", xsrf = ""] = /action="([^"]+)"[^]*name="xsrf" value="([^"]+)"/.exec(text) ?? []
+  if (action === "") throw new Error(`The provider has no page to sign out: ${text}`)
+  const sent = await browser.send("POST", action, {
+    headers: { "content-type": "application/x-www-form-urlencoded" },
+    body: new URLSearchParams({ xsrf, logout: "yes" }).toString()
+  })
+  return sent.headers["location"] ?? ""
+}

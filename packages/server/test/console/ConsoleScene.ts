@@ -18,21 +18,29 @@ export const sessionKey = (fill: number) => Buffer.alloc(32, fill).toString("bas
 
 export const session_cookie = "__Host-messaging-crm-session"
 export const login_cookie = "__Host-messaging-crm-login"
+export const logout_cookie = "__Host-messaging-crm-logout"
 
 interface Options {
   readonly settings?: Readonly<Record<string, string>>
   readonly claims?: "id_token" | "userinfo"
+  /** Whether the provider has a logout. Default: true. */
+  readonly has_logout?: boolean
   readonly public_url?: string
 }
 
 /** Starts everything. Times in the console are those of a `TestClock`, which `adjust` moves. */
-export const startConsole = async ({ claims = "id_token", public_url = "", settings = {} }: Options = {}) => {
+export const startConsole = async (options: Options = {}) => {
+  const { claims = "id_token", has_logout = true, public_url = "", settings = {} } = options
   const scope = Scope.makeUnsafe()
   const port = await Effect.runPromise(freePort)
   const origin = `http://localhost:${port}`
   const provider = await Effect.runPromise(
     Effect.provideService(
-      IdentityProvider.start({ redirect_uri: `${origin}/console/callback`, claims }),
+      IdentityProvider.start({
+        claims,
+        redirect_uri: `${origin}/console/callback`,
+        post_logout_redirect_uri: has_logout ? `${origin}/console/logged-out` : null
+      }),
       Scope.Scope,
       scope
     )

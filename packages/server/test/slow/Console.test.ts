@@ -18,7 +18,10 @@ const scene = Effect.gen(function*() {
   const server = yield* Servers.reserve
   const other = yield* Servers.reserve
   const origin = server.url.replace("127.0.0.1", "localhost")
-  const provider = yield* IdentityProvider.start({ redirect_uri: `${origin}/console/callback` })
+  const provider = yield* IdentityProvider.start({
+    redirect_uri: `${origin}/console/callback`,
+    post_logout_redirect_uri: `${origin}/console/logged-out`
+  })
   const service = {
     DATABASE_URL: database_url,
     SECRET_KEY: Buffer.alloc(32, 7).toString("base64"),
