@@ -11,7 +11,7 @@
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import { ChannelId } from "@messaging-crm/core/Ids"
 import type { ProviderEvent } from "@messaging-crm/core/Inbound"
-import { lanes } from "@messaging-crm/core/WorkQueue"
+import { kind_rules } from "@messaging-crm/core/WorkQueue"
 import { DateTime, Effect, Fiber, Random, Redacted, Ref, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
 import * as Callbacks from "../../packages/server/testing/processes/Callbacks.ts"
@@ -30,7 +30,7 @@ const workers = 3
 /** The maximum number of deliveries between the start of a worker and its kill, so that kills are spread over the run. */
 const progress_max = 300
 /** The maximum number of deliveries that one worker has in flight. */
-const in_flight_max = subscribers * lanes.webhook_delivery.cap
+const in_flight_max = subscribers * kind_rules.webhook_delivery.cap
 
 /** The kills so far. */
 interface Kills {

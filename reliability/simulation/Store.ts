@@ -5,7 +5,7 @@ import type { Changes } from "@messaging-crm/core/Changes"
 import { Commit, Unconfirmed } from "@messaging-crm/core/Commit"
 import type * as Crm from "@messaging-crm/core/Crm"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
-import { lanes } from "@messaging-crm/core/WorkQueue"
+import { kind_rules } from "@messaging-crm/core/WorkQueue"
 import { Context, Effect, Exit, Layer } from "effect"
 import type { Faults } from "./Faults.ts"
 import type { Host } from "./Host.ts"
@@ -159,7 +159,7 @@ export const nextDue = ({ queue }: WorldState, now: number): number | null => {
     const paused = lane.until === null ? 0 : lane.until.epochMilliseconds
     const claims = lane.items.flatMap(({ claim }) => claim === null ? [] : [claim.until.epochMilliseconds])
     claims.forEach((until) => earlier(Math.max(until, now)))
-    const isFifo = lanes[lane.kind].fifo
+    const isFifo = kind_rules[lane.kind].fifo
     if (isFifo && claims.length > 0) continue
     for (const { claim, due_at } of isFifo ? lane.items.slice(0, 1) : lane.items) {
       if (claim === null) earlier(Math.max(due_at.epochMilliseconds, paused, now))

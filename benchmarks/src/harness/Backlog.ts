@@ -1,9 +1,9 @@
 /** Fills the work queue with webhook deliveries, directly in the database. */
-import { lanes } from "@messaging-crm/core/WorkQueue"
+import { kind_rules } from "@messaging-crm/core/WorkQueue"
 import { Clock, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
-const { cap, fifo } = lanes.webhook_delivery
+const { cap, fifo } = kind_rules.webhook_delivery
 
 /** Inserts `count` due deliveries for each webhook, with their events and work. */
 export const enqueueDeliveries = Effect.fnUntraced(function*(

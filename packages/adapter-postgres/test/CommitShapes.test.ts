@@ -14,7 +14,7 @@ import {
   TagId
 } from "@messaging-crm/core/Ids"
 import { CreateTag, TagRows } from "@messaging-crm/core/Tags"
-import { type ClaimedWork, lanes } from "@messaging-crm/core/WorkQueue"
+import { type ClaimedWork, kind_rules } from "@messaging-crm/core/WorkQueue"
 import { Arbitrary, DateTime, Schema } from "effect"
 import { shapeOf } from "../src/work/BatchedCommit/Compatibility.ts"
 import type { CommitRequest } from "../src/work/Commit/Part.ts"
@@ -88,7 +88,7 @@ const kinds: {
   expedite: [(n) => Changes.expedite({ kind: "webhook_delivery", lane: uuid(n), ref: uuid(n), due_at: at })],
   throttle: [
     (n) => Changes.throttle({ kind: "send", lane: uuid(n), until: at, cap: 1 }),
-    (n) => Changes.throttle({ kind: "send", lane: uuid(n), until: null, cap: lanes.send.cap })
+    (n) => Changes.throttle({ kind: "send", lane: uuid(n), until: null, cap: kind_rules.send.cap })
   ],
   settle: [
     (n) => Changes.finish(claimed(n)),

@@ -1,7 +1,7 @@
 /** Items of writers that commit after claims have looked at their lane: they are found although no claim could see them. */
 import { assert, it } from "@effect/vitest"
 import * as Fixtures from "@messaging-crm/conformance/Fixtures"
-import { lanes, type WorkKind } from "@messaging-crm/core/WorkQueue"
+import { kind_rules, type WorkKind } from "@messaging-crm/core/WorkQueue"
 import { DateTime, Effect, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import * as Lanes from "../testing/Lanes.ts"
@@ -85,7 +85,7 @@ it.layer(Processes.database, { excludeTestServices: true })("An item that a clai
   it.effect("is found in a full lane if its writer commits after only later items were left", () =>
     Effect.gen(function*() {
       const { enqueueAt, other, queue, sql, time } = yield* scene("webhook_delivery")
-      const { cap } = lanes.webhook_delivery
+      const { cap } = kind_rules.webhook_delivery
       yield* Effect.replicateEffect(enqueueAt(), cap)
       const full = yield* claim(queue, "webhook_delivery", time, cap)
       assert.lengthOf(full, cap)

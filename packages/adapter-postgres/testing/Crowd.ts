@@ -3,7 +3,7 @@
  * webhooks, and queued work. Every run inserts the same rows.
  */
 import type { OrganizationId } from "@messaging-crm/core/Ids"
-import { lanes } from "@messaging-crm/core/WorkQueue"
+import { kind_rules } from "@messaging-crm/core/WorkQueue"
 import { Duration, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { StatementDeadline } from "../src/database/StatementDeadline.ts"
@@ -273,7 +273,7 @@ const work = [
   `INSERT INTO work_lanes (organization_id, name, cap, allowed, fifo, next_due)
    SELECT organization_id, lane_name, cap, cap, kind <> 'webhook_delivery', min(due_at)
    FROM work
-   CROSS JOIN LATERAL (SELECT CASE kind WHEN 'webhook_delivery' THEN ${lanes.webhook_delivery.cap} ELSE 1 END) AS kind_cap (cap)
+   CROSS JOIN LATERAL (SELECT CASE kind WHEN 'webhook_delivery' THEN ${kind_rules.webhook_delivery.cap} ELSE 1 END) AS kind_cap (cap)
    GROUP BY organization_id, lane_name, kind, cap`,
   `INSERT INTO idempotency_keys (organization_id, key, fingerprint, status, body, sealed, request_id, created_at)
    SELECT ${idOf("organization", "1")}, 'crowd-key-' || n, repeat('a', 64), 201, '{}', false, 'request',

@@ -4,7 +4,6 @@ import { WebhookDeliveryStore } from "./deliveries/WebhookDeliveries.ts"
 import { WebhookDispatch } from "./deliveries/WebhookDispatch.ts"
 import { makeExpand } from "./events/EventExpansion.ts"
 import * as Housekeeping from "./Housekeeping.ts"
-import { schedules } from "./kernel/Retries.ts"
 import { WebhookReplays } from "./replays/WebhookReplays.ts"
 import { Dispatch } from "./sends/Dispatch.ts"
 import { makeMeasure } from "./work/BacklogMetrics.ts"
@@ -30,11 +29,10 @@ const makeSources = Effect.gen(function*() {
   const replays = yield* WebhookReplays
 
   const claimFor =
-    (attempt: (claimed: ClaimedWork) => Effect.Effect<void>, abandon: Item["abandon"], retries = schedules.defect) =>
-    (options: Claim) =>
+    (attempt: (claimed: ClaimedWork) => Effect.Effect<void>, abandon: Item["abandon"]) => (options: Claim) =>
       Effect.map(
         queue.claim(options),
-        (works) => works.map((claimed): Item => ({ claimed, execution: attempt(claimed), retries, abandon }))
+        (works) => works.map((claimed): Item => ({ claimed, execution: attempt(claimed), abandon }))
       )
 
   const claimDeliveries = (options: Claim) =>
@@ -42,14 +40,13 @@ const makeSources = Effect.gen(function*() {
       claims.map((delivery): Item => ({
         claimed: delivery.claimed,
         execution: deliveries.attempt(delivery),
-        retries: schedules.defect,
         abandon: deliveries.abandon
       })))
 
   const claims: Claims = {
     send: claimFor(dispatch.attempt, dispatch.abandon),
     send_outcome: claimFor(dispatch.expireOutcome, dispatch.abandon),
-    webhook_event: claimFor(expand, null, schedules.event),
+    webhook_event: claimFor(expand, null),
     webhook_delivery: claimDeliveries,
     webhook_replay: claimFor(replays.attempt, replays.abandon)
   }

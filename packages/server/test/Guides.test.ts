@@ -11,7 +11,7 @@ import { FailureReason } from "@messaging-crm/core/MessagingProvider"
 import { SendStatus } from "@messaging-crm/core/Sends"
 import { delays } from "@messaging-crm/core/WebhookDeliveries"
 import { breaker, disable_after } from "@messaging-crm/core/Webhooks"
-import { lanes, LeaseTime } from "@messaging-crm/core/WorkQueue"
+import { kind_rules, LeaseTime } from "@messaging-crm/core/WorkQueue"
 import { testNumbers } from "@messaging-crm/provider-mock/Behaviors"
 import { Duration, Effect } from "effect"
 import { globSync, readFileSync } from "node:fs"
@@ -97,7 +97,7 @@ const numbers: Readonly<Record<string, string>> = {
   "unknown outcome": written(Dispatch.UnknownOutcomeTimeout.defaultValue()),
   "lease of queued work": written(LeaseTime.defaultValue()),
   "attempts of a delivery": String(delays.length + 1),
-  "attempts at once to a webhook": String(lanes.webhook_delivery.cap),
+  "attempts at once to a webhook": String(kind_rules.webhook_delivery.cap),
   "pauses of a webhook": `from ${breaker.failures_min} failures; ${written(breaker.pause_min)} to ${
     written(breaker.pause_max)
   }`,

@@ -1,6 +1,6 @@
 /** Claims of due work: organizations take turns, and so do the lanes of each. */
 import type { Timestamp } from "@messaging-crm/core/Timestamps"
-import { type Claim, type ClaimedWork, lanes as laneRules } from "@messaging-crm/core/WorkQueue"
+import { type Claim, type ClaimedWork, kind_rules } from "@messaging-crm/core/WorkQueue"
 import { DateTime, HashMap, Option, Struct } from "effect"
 import type { Item, Lane, Queue } from "../world/Queue.ts"
 import { nameOf } from "./Lanes.ts"
@@ -18,13 +18,13 @@ interface Ready {
   readonly waiting_since: Timestamp
 }
 
-const capOf = (lane: Lane): number => Math.min(laneRules[lane.kind].cap, lane.cap)
+const capOf = (lane: Lane): number => Math.min(kind_rules[lane.kind].cap, lane.cap)
 
 /** Returns the items of a lane that can be claimed now. */
 const readyOf = (lane: Lane, now: Timestamp): ReadonlyArray<Ready> => {
   if (isPaused(lane, now)) return []
   const claimed = lane.items.filter(({ claim }) => claim !== null).length
-  const items = (laneRules[lane.kind].fifo ? lane.items.slice(0, 1) : lane.items)
+  const items = (kind_rules[lane.kind].fifo ? lane.items.slice(0, 1) : lane.items)
     .filter(isDue(now))
     .toSorted((a, b) => DateTime.Order(a.due_at, b.due_at))
     .slice(0, Math.max(0, capOf(lane) - claimed))

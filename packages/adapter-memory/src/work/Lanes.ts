@@ -2,7 +2,7 @@
 import { type Enqueued, isThrottled, type Settlement, type Throttle } from "@messaging-crm/core/Changes"
 import { LeaseLost } from "@messaging-crm/core/Commit"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
-import { type ClaimedWork, lanes as laneRules, type Work } from "@messaging-crm/core/WorkQueue"
+import { type ClaimedWork, kind_rules, type Work } from "@messaging-crm/core/WorkQueue"
 import { HashMap, HashSet, Option, Result } from "effect"
 import type { Item, Lane, Queue } from "../world/Queue.ts"
 
@@ -21,7 +21,7 @@ const laneOf = ({ lanes }: Queue, organization_id: OrganizationId, work: Pick<Wo
     kind: work.kind,
     items: [],
     until: null,
-    cap: laneRules[work.kind].cap,
+    cap: kind_rules[work.kind].cap,
     served_at: null
   }))
 

@@ -9,7 +9,7 @@
  *
  * | Column of `work_lanes` | Meaning | Commits: `Commit/Lanes.ts` | Claims: `schedule_lanes.sql` | Sweeps: `sweep_lanes.sql` |
  * | --- | --- | --- | --- | --- |
- * | `cap`, `fifo` | the properties of its kind (core's `lanes`) | a new lane; `cap` also a throttle | – | – |
+ * | `cap`, `fifo` | the properties of its kind (core's `kind_rules`) | a new lane; `cap` also a throttle | – | – |
  * | `allowed` | how many items can be leased at once: `cap`, or fewer in a throttled lane; a claim returns it as `lane_cap` | a throttle | – | – |
  * | `paused_until` | until when no item is claimed; null without a pause | a throttle | – | – |
  * | `closed` | the next item must wait until another one is settled | cleared by a settlement or a throttle | set or cleared | cleared |

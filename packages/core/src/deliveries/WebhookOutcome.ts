@@ -7,7 +7,7 @@ import { disable, type DisablingReason } from "../webhooks/WebhookDecisions.ts"
 import { type Health, healthy, pauseOf, recordFailure, shouldDisable } from "../webhooks/WebhookHealth.ts"
 import * as Changes from "../work/Changes.ts"
 import type { DecisionContext } from "../work/Decide.ts"
-import { type ClaimedWork, lanes } from "../work/WorkQueue.ts"
+import { type ClaimedWork, kind_rules } from "../work/WorkQueue.ts"
 import { type Attempt, parseRetryAfter, type Posted } from "./WebhookAttempt.ts"
 import { DeliveryState, type Outgoing, WebhookDeliveryRows } from "./WebhookDelivery.ts"
 import { nextAttempt } from "./WebhookSchedule.ts"
@@ -18,7 +18,7 @@ import { nextAttempt } from "./WebhookSchedule.ts"
  * So a slow endpoint leaves the organization's slots in the workers to its other webhooks.
  */
 export const attemptsAtOnce = ({ duration_ms }: Pick<Attempt, "duration_ms">): number =>
-  Math.max(1, Math.floor(lanes.webhook_delivery.cap / Math.max(1, duration_ms / 1000)))
+  Math.max(1, Math.floor(kind_rules.webhook_delivery.cap / Math.max(1, duration_ms / 1000)))
 
 /** Throttles the lane of a webhook. A disabled one stays without a throttle, because nothing would end it. */
 const throttle = ({ id: lane, status }: WebhookRow, until: Timestamp | null, cap: number): Changes.Changes =>
@@ -49,7 +49,7 @@ export const afterSuccess = (
 
 /** Ends the pause of a webhook whose endpoint has succeeded after failures. */
 export const endPause = (webhook: WebhookRow): Changes.Changes =>
-  webhook.consecutive_failures === 0 ? Changes.none : throttle(webhook, null, lanes.webhook_delivery.cap)
+  webhook.consecutive_failures === 0 ? Changes.none : throttle(webhook, null, kind_rules.webhook_delivery.cap)
 
 /** The changes of a webhook whose endpoint has succeeded after failures: its pause ends. */
 export const recordRecovery = (webhook: WebhookRow): Changes.Changes =>

@@ -191,7 +191,6 @@ const makeSource = Effect.gen(function*() {
       const itemOf = (claimed: ClaimedWork, execution: Item["execution"]): Item => ({
         claimed,
         execution,
-        retries: schedules.callback,
         abandon: null
       })
       // Each fails, so that it does not stay claimed until its lease ends.

@@ -6,7 +6,7 @@ import { limits } from "../kernel/Limits.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
 import type { DecisionContext } from "../work/Decide.ts"
-import { lanes } from "../work/WorkQueue.ts"
+import { kind_rules } from "../work/WorkQueue.ts"
 import {
   type CreatedWebhook,
   TooManySecrets,
@@ -78,7 +78,7 @@ export const update = (
     changes: Changes.all(
       WebhookRows.update(row, columns),
       isMoved
-        ? Changes.throttle({ kind: "webhook_delivery", lane, until: null, cap: lanes.webhook_delivery.cap })
+        ? Changes.throttle({ kind: "webhook_delivery", lane, until: null, cap: kind_rules.webhook_delivery.cap })
         : Changes.none
     )
   })
@@ -128,7 +128,12 @@ export const disable = (
       WebhookRows.update(row, set),
       Changes.raise(Events.make("webhook.disabled", { conversation_id: null, webhook_id, reason }, context)),
       { abandon: [{ webhook_id, limit: abandoned_max }] },
-      Changes.throttle({ kind: "webhook_delivery", lane: webhook_id, until: null, cap: lanes.webhook_delivery.cap })
+      Changes.throttle({
+        kind: "webhook_delivery",
+        lane: webhook_id,
+        until: null,
+        cap: kind_rules.webhook_delivery.cap
+      })
     )
   }
 }

@@ -17,7 +17,7 @@ import type { Timestamp } from "../kernel/Timestamps.ts"
 import type { AuditRecord } from "./Audit.ts"
 import type { RaisedEvent } from "./RaisedEvents.ts"
 import type { Declaration, Table } from "./Table.ts"
-import { type ClaimedWork, lanes, type Work, type WorkKind } from "./WorkQueue.ts"
+import { type ClaimedWork, kind_rules, type Work, type WorkKind } from "./WorkQueue.ts"
 
 /** The version of a row: 1 when it is inserted, one more with every update. Activity does not change it. */
 export type Version = number
@@ -90,7 +90,7 @@ export interface Throttle {
 
 /** Returns whether a lane with these limits is throttled. Otherwise it needs no record while it has no items. */
 export const isThrottled = ({ cap, kind, until }: Omit<Throttle, "lane">): boolean =>
-  until !== null || cap < lanes[kind].cap
+  until !== null || cap < kind_rules[kind].cap
 
 /**
  * How a commit settles a claimed work item.

@@ -16,6 +16,7 @@ import type { Changes, RecordedResponse } from "./Changes.ts"
 import type { SubscribedEvent } from "./Commit.ts"
 import { event_age_max, fullBodyOf, type RaisedEvent } from "./RaisedEvents.ts"
 import { record_age_max } from "./RecordedResponses.ts"
+import { kind_rules } from "./WorkQueue.ts"
 
 // ---------------------------------------------------------------- data
 
@@ -92,8 +93,7 @@ export const storedBy = (
     ...raise.flatMap((event) => storedEvent(event, subscribed.some(({ id, is_full }) => is_full && id === event.id))),
     ...storedDeliveries(subscribed.reduce((sum, { deliveries }) => sum + deliveries, 0)),
     ...stored("delivery", inserted.length),
-    // The callbacks of a network are not counted.
-    ...stored("work", enqueue.filter(({ kind }) => kind !== "callback").length)
+    ...stored("work", enqueue.filter(({ kind }) => kind_rules[kind].is_counted).length)
   ]
 }
 

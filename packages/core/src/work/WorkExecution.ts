@@ -1,11 +1,11 @@
 /** Work execution: one claimed item, and how its defects are handled. */
 import { DateTime, Duration, Effect, Schedule as Repetition } from "effect"
-import { pauseAfter, type Schedule, schedules } from "../kernel/Retries.ts"
+import { pauseAfter, schedules } from "../kernel/Retries.ts"
 import * as Traces from "../kernel/Traces.ts"
 import { CurrentTurn } from "../kernel/Turns.ts"
 import * as Changes from "./Changes.ts"
 import { Decide } from "./Decide.ts"
-import { type ClaimedWork, LeaseTime } from "./WorkQueue.ts"
+import { type ClaimedWork, kind_rules, LeaseTime } from "./WorkQueue.ts"
 
 /** The number of defects after which an item is abandoned. */
 const defect_max = schedules.defect.pauses.length
@@ -14,8 +14,6 @@ const defect_max = schedules.defect.pauses.length
 export interface Item {
   readonly claimed: ClaimedWork
   readonly execution: Effect.Effect<void>
-  /** The pauses after its defects. */
-  readonly retries: Schedule
   /** Ends the send, delivery, or replay of an item that keeps causing defects; null for one that is retried until it succeeds. */
   readonly abandon: ((claimed: ClaimedWork) => Effect.Effect<void>) | null
 }
@@ -32,17 +30,14 @@ export const makePerform = Effect.gen(function*() {
     })
 
   /** Counts a defect of an item, and postpones it. */
-  const postpone = Effect.fnUntraced(function*({ abandon, claimed, retries }: Item) {
+  const postpone = Effect.fnUntraced(function*({ abandon, claimed }: Item) {
     const attempts = (abandon === null ? claimed.defects : claimed.defects % defect_max) + 1
-    const due_at = DateTime.addDuration(yield* DateTime.now, pauseAfter(retries, attempts))
+    const due_at = DateTime.addDuration(yield* DateTime.now, pauseAfter(kind_rules[claimed.kind].retries, attempts))
     yield* settle({ claimed, outcome: "defect", due_at })
   })
 
-  /** Logs a defect. A callback also fails for reasons outside of the service, such as a file that the network does not have yet. */
   const log = ({ kind }: ClaimedWork, defect: unknown) =>
-    kind === "callback"
-      ? Effect.logWarning("A work item failed; retry scheduled", defect)
-      : Effect.logError("A work item failed with a defect", defect)
+    Effect.logWithLevel(kind_rules[kind].defect_level)("A work item failed; retry scheduled", defect)
 
   /**
    * Postpones an item after a defect. If that cannot be written, as while the database is unavailable, it is tried every second until the

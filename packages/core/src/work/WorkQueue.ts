@@ -10,6 +10,7 @@
  */
 import { Context, Duration, Effect, Latch, Layer, Schema } from "effect"
 import type { OrganizationId } from "../kernel/Ids.ts"
+import { type Schedule, schedules } from "../kernel/Retries.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
 
 // ---------------------------------------------------------------- data
@@ -30,14 +31,29 @@ export const WorkKind = Schema.Literals([
 ])
 export type WorkKind = typeof WorkKind.Type
 
-/** The cap of each kind's lanes, and whether they are fifo. */
-export const lanes: Readonly<Record<WorkKind, { readonly cap: number; readonly fifo: boolean }>> = {
-  send: { cap: 1, fifo: true },
-  send_outcome: { cap: 1, fifo: true },
-  webhook_event: { cap: 16, fifo: false },
-  webhook_delivery: { cap: 16, fifo: false },
-  webhook_replay: { cap: 1, fifo: true },
-  callback: { cap: 32, fifo: false }
+/** What distinguishes one kind of work from the others. */
+interface KindRules {
+  /** The cap of its lanes. */
+  readonly cap: number
+  readonly fifo: boolean
+  /** The pauses after its defects. */
+  readonly retries: Schedule
+  /** The log level of a defect. Only a callback also fails for reasons outside of the service: a file that the network does not have yet. */
+  readonly defect_level: "Error" | "Warn"
+  /** Whether its items count toward the storage budget. Those that a network sends do not. */
+  readonly is_counted: boolean
+}
+
+const own_work = { retries: schedules.defect, defect_level: "Error", is_counted: true } as const
+
+/** The rules of each kind. */
+export const kind_rules: Readonly<Record<WorkKind, KindRules>> = {
+  send: { ...own_work, cap: 1, fifo: true },
+  send_outcome: { ...own_work, cap: 1, fifo: true },
+  webhook_event: { ...own_work, cap: 16, fifo: false, retries: schedules.event },
+  webhook_delivery: { ...own_work, cap: 16, fifo: false },
+  webhook_replay: { ...own_work, cap: 1, fifo: true },
+  callback: { cap: 32, fifo: false, retries: schedules.callback, defect_level: "Warn", is_counted: false }
 }
 
 export interface Work {

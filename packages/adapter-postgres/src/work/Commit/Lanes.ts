@@ -1,7 +1,7 @@
 /** The lanes that a commit opens, throttles, and inserts, in the order of its steps. `../WorkQueue.ts` describes their columns. */
 import { isThrottled, type Settlement, type Throttle } from "@messaging-crm/core/Changes"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
-import { lanes, type Work } from "@messaging-crm/core/WorkQueue"
+import { kind_rules, type Work } from "@messaging-crm/core/WorkQueue"
 import { isAmong, type Owned, type Part, type Values } from "./Part.ts"
 
 /** Returns the name of a lane, which begins with its kind. */
@@ -113,7 +113,7 @@ const lanes_written: Part = {
     RETURNING lane.name`
 }
 
-const kinds = Object.entries(lanes).map(([kind, { cap, fifo }]) => `('${kind}', ${cap}, ${fifo})`).join(", ")
+const kinds = Object.entries(kind_rules).map(([kind, { cap, fifo }]) => `('${kind}', ${cap}, ${fifo})`).join(", ")
 
 /** Inserts the lanes that do not exist. It runs after the locks, so a lane that was deleted meanwhile is inserted again. */
 const lanes_inserted: Part = {
