@@ -2,7 +2,7 @@
 import * as Fixtures from "@messaging-crm/conformance/Fixtures"
 import type * as Changes from "@messaging-crm/core/Changes"
 import { OrganizationId } from "@messaging-crm/core/Ids"
-import type { ColumnType, Table } from "@messaging-crm/core/Table"
+import type { Table } from "@messaging-crm/core/Table"
 import { Array, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { CommitRequest } from "../src/work/Commit/Part.ts"
@@ -30,7 +30,7 @@ export const withoutConstraints = SqlClient.SqlClient.use((sql) =>
 )
 
 /** Returns a value of a type, which no other row has. */
-const valueOf = (type: ColumnType, unique: string): unknown => {
+const valueOf = (type: string | undefined, unique: string): unknown => {
   switch (type) {
     case "boolean":
       return false
@@ -42,14 +42,22 @@ const valueOf = (type: ColumnType, unique: string): unknown => {
     case "jsonb":
     case "text[]":
       return []
-    case "text":
-      return unique
-    case "timestamptz":
+    case "timestamp with time zone":
       return "2026-11-20T12:00:00.000Z"
-    case "uuid":
+    default:
       return unique
   }
 }
+
+/** Returns the types of a table's columns. */
+export const typesOf = ({ name }: Table) =>
+  SqlClient.SqlClient.use((sql) =>
+    sql<{ readonly column: string; readonly type: string }>`
+      SELECT attname AS column, format_type(atttypid, NULL) AS type
+      FROM pg_attribute
+      WHERE attrelid = ${name}::regclass AND attnum > 0 AND NOT attisdropped
+    `.pipe(Effect.map((found) => new Map(found.map(({ column, type }) => [column, type]))))
+  )
 
 /** A row that commits can change, with the organization that it belongs to. */
 export interface OwnedRow {
@@ -62,12 +70,13 @@ export interface OwnedRow {
 /** The rows of a table that no session has inserted yet, two of each of two organizations, in the order of locks. */
 export const newRows = Effect.fnUntraced(function*(table: Table) {
   const uuids = yield* Effect.replicateEffect(Fixtures.uuid, 8)
+  const types = yield* typesOf(table)
   const [one = "", two = "", ...ids] = uuids.toSorted()
   return ids.slice(0, 4).map((id, index): OwnedRow => {
     const isOrganization = table.owner !== "organization_id"
     const organization_id = OrganizationId.make(isOrganization ? id : index < 2 ? one : two)
     const key = Object.fromEntries(Object.keys(table.key).map((column) => [column, id]))
-    const columns = Object.entries(table.columns).map(([column, type]) => [column, valueOf(type, id)] as const)
+    const columns = table.columns.map((column) => [column, valueOf(types.get(column), id)] as const)
     return { organization_id, table, key, columns: Object.fromEntries(columns) }
   })
 })

@@ -42,13 +42,7 @@ const touches: ChangesOf = ({ key: { id = "" } }) =>
 const callbacks: OwnedRow["table"] = {
   ...OrganizationRows.table,
   name: "provider_callbacks",
-  columns: {
-    source: "text",
-    body: "text",
-    received_at: "timestamptz",
-    organization_id: "uuid",
-    people: "jsonb"
-  }
+  columns: ["source", "body", "received_at", "organization_id", "people"]
 }
 
 /** The tables of which a commit can expect and update rows. */

@@ -6,27 +6,23 @@ import { ChannelType, networkOf, started_type, types_with_phones } from "@messag
 import { tables } from "@messaging-crm/core/Tables"
 import { Config, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
+import { typesOf } from "./LockScene.ts"
 
 const database = Migrations.layer.pipe(
   Layer.provideMerge(Layer.unwrap(Effect.map(Config.Redacted("TEST_DATABASE_URL"), (url) => Client.layer({ url }))))
 )
 
 layer(database, { timeout: "5 minutes" })("the database", (it) => {
-  for (const { columns, key, name, owner, unique } of Object.values(tables)) {
+  for (const table of Object.values(tables)) {
+    const { columns, key, name, owner, unique } = table
     it.effect(`has the columns and unique keys of ${name}, as core declares them`, () =>
       Effect.gen(function*() {
         const sql = yield* SqlClient.SqlClient
-        const found = yield* sql<{ readonly column: string; readonly type: string }>`
-          SELECT attname AS column, format_type(atttypid, NULL) AS type
-          FROM pg_attribute
-          WHERE attrelid = ${name}::regclass AND attnum > 0 AND NOT attisdropped
-        `
-        const types = new Map(
-          found.map(({ column, type }) => [column, type === "timestamp with time zone" ? "timestamptz" : type])
-        )
-        for (const [column, type] of Object.entries({ [owner]: "uuid", ...key, ...columns })) {
+        const types = yield* typesOf(table)
+        for (const [column, type] of Object.entries({ [owner]: "uuid", ...key })) {
           assert.strictEqual(types.get(column), type, `${name}.${column}`)
         }
+        assert.includeMembers(Array.from(types.keys()), [...columns], name)
         const indexes = yield* sql<{ readonly keys: ReadonlyArray<string>; readonly condition: string | null }>`
           SELECT
             array(

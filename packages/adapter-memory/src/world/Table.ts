@@ -27,7 +27,7 @@ export const privateTable =
     Changes.tableChanges<Columns, KeyColumn>({
       name,
       key: { [key]: "text" },
-      columns: {},
+      columns: [],
       unique: null,
       activity: null,
       owner: "organization_id",

@@ -1,11 +1,11 @@
 import { Organization, OrganizationStore } from "@messaging-crm/core/Organizations"
 import { Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { At, columnsOf, date, json, optionalDate } from "../database/Columns.ts"
+import { columnsOf, date, json, optionalDate, stored } from "../database/Columns.ts"
 import { first, rows, run } from "../database/Rows.ts"
 import * as Audit from "../work/Audit.ts"
 
-const Row = Schema.Struct({ ...Organization.fields, created_at: At })
+const Row = stored(Organization)
 
 const organization = first(Schema.Struct({ ...Row.fields, version: Schema.Int }))
 const organizations = rows(Row)

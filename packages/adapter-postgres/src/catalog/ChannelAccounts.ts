@@ -2,13 +2,12 @@ import { ChannelAccountColumns, ChannelAccountStore } from "@messaging-crm/core/
 import { ChannelId, OrganizationId } from "@messaging-crm/core/Ids"
 import { Effect, Layer, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { At } from "../database/Columns.ts"
+import { stored } from "../database/Columns.ts"
 import { first, rows, run } from "../database/Rows.ts"
 import * as StatementBatcher from "../database/StatementBatcher.ts"
 
 const Owned = Schema.Struct({
-  ...ChannelAccountColumns.fields,
-  token_set_at: At,
+  ...stored(ChannelAccountColumns).fields,
   version: Schema.Int,
   organization_id: OrganizationId
 })

@@ -10,7 +10,7 @@ import {
 import { ContactId } from "@messaging-crm/core/Ids"
 import { Effect, Layer, Schema, Struct } from "effect"
 import { SqlClient } from "effect/sql"
-import { At, json, OptionalAt, repeated } from "../database/Columns.ts"
+import { json, repeated, stored } from "../database/Columns.ts"
 import { longRows } from "../database/LongRows.ts"
 import { rows, selection } from "../database/Rows.ts"
 import { makeSearch } from "../database/SearchConnections.ts"
@@ -20,11 +20,9 @@ import { insertTags, insertTexts } from "../work/Commit/Contacts.ts"
 import * as ContactSearch from "./ContactSearch.ts"
 
 const Row = Schema.Struct({
-  ...Contact.fields,
+  ...stored(Contact).fields,
   identities: Schema.Array(StoredIdentity),
-  tags: repeated(Contact.fields.tags),
-  last_activity_at: OptionalAt,
-  updated_at: At
+  tags: repeated(Contact.fields.tags)
 })
 const LoadedRow = Schema.Struct({ ...Row.fields, version: Schema.Int })
 

@@ -1,54 +1,21 @@
-import { ChannelType } from "@messaging-crm/core/Channels"
 import { concurrently } from "@messaging-crm/core/Concurrency"
-import { ConversationStatus, ConversationStore } from "@messaging-crm/core/Conversations"
-import { ChannelId, ContactId, ConversationId, IdentityId, MemberId } from "@messaging-crm/core/Ids"
-import { Timestamp } from "@messaging-crm/core/Timestamps"
+import { ConversationRow, ConversationStore } from "@messaging-crm/core/Conversations"
 import { Array, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { Known, known_columns } from "../contacts/Contacts.ts"
-import { At } from "../database/Columns.ts"
+import { stored } from "../database/Columns.ts"
 import { rows, selection } from "../database/Rows.ts"
 import * as StatementBatcher from "../database/StatementBatcher.ts"
 import { selectPage } from "./ConversationPages.ts"
 
-const OptionalText = Schema.NullOr(Schema.String)
-
-/** The columns with times, which are `At` in a row and `Timestamp` in a row as JSON. */
-const timesOf = <At extends Schema.Constraint>(at: At) => ({
-  created_at: at,
-  opened_at: at,
-  closed_at: Schema.NullOr(at),
-  last_activity_at: at,
-  last_inbound_at: Schema.NullOr(at)
-})
-
-const columns = {
-  id: ConversationId,
-  channel_id: ChannelId,
-  channel_type: ChannelType,
-  contact_id: ContactId,
-  first_name: OptionalText,
-  last_name: OptionalText,
-  identity_id: IdentityId,
-  external_id: Schema.String,
-  display_name: OptionalText,
-  username: OptionalText,
-  status: ConversationStatus,
-  close_category: OptionalText,
-  assigned_user_id: Schema.NullOr(MemberId),
-  agent_id: OptionalText,
-  last_activity_preview: OptionalText,
-  version: Schema.Int
-}
-
-const Row = Schema.Struct({ ...columns, ...timesOf(At) })
+const Row = stored(ConversationRow)
 
 /** Decodes conversations with the columns of `select_conversations`. */
 export const conversations = rows(Row)
 
 const identities = rows(Schema.Struct({
   ...Known.fields,
-  conversation: Schema.NullOr(Schema.Struct({ ...columns, ...timesOf(Timestamp) }))
+  conversation: Schema.NullOr(ConversationRow)
 }))
 
 /** The columns that do not belong to the conversation itself. */

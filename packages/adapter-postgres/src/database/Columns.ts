@@ -1,7 +1,14 @@
 /** Conversions between core's types and the columns of PostgreSQL. */
 import type { PageRequest } from "@messaging-crm/core/Page"
 import type { Timestamp } from "@messaging-crm/core/Timestamps"
-import { DateTime, Option, Schema, SchemaTransformation } from "effect"
+import { DateTime, Option, Schema, SchemaTransformation, Struct } from "effect"
+
+/**
+ * Returns the schema of a row with the fields of a schema. Their values are core's already, because the client converts times. A column
+ * of JSON whose content has to be converted needs the schema of the field instead.
+ */
+export const stored = <const Fields extends Schema.Struct.Fields>(schema: Schema.Struct<Fields>) =>
+  schema.mapFields(Struct.map(Schema.toType))
 
 /** Schema for a `timestamptz` column, which the client returns as core's time. */
 export const At = Schema.DateTimeUtc

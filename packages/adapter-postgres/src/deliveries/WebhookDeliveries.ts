@@ -1,33 +1,21 @@
 import { limits } from "@messaging-crm/core/Limits"
-import { Timestamp } from "@messaging-crm/core/Timestamps"
 import { type ClaimedDelivery, WebhookDelivery, WebhookDeliveryStore } from "@messaging-crm/core/WebhookDeliveries"
-import { Webhook } from "@messaging-crm/core/Webhooks"
+import { WebhookColumns } from "@messaging-crm/core/Webhooks"
 import { Effect, Layer, Schema, Struct } from "effect"
 import { SqlClient } from "effect/sql"
-import { At, columnsOf, OptionalAt } from "../database/Columns.ts"
+import { columnsOf, stored } from "../database/Columns.ts"
 import { makeCommitOrTransactionClient } from "../database/CommitConnections.ts"
 import { rows } from "../database/Rows.ts"
 import * as StatementBatcher from "../database/StatementBatcher.ts"
 import { claimWork, Item } from "../work/WorkQueue.ts"
 
-const deliveries = rows(Schema.Struct({
-  ...WebhookDelivery.fields,
-  last_attempt_at: OptionalAt,
-  next_attempt_at: OptionalAt,
-  created_at: At
-}))
+const deliveries = rows(stored(WebhookDelivery))
 
 const Outgoing = Schema.Struct({
   delivery: Schema.Struct({ ...WebhookDelivery.fields, version: Schema.Int }),
   body: Schema.String,
   full_body: Schema.NullOr(Schema.String),
-  webhook: Schema.Struct({
-    ...Webhook.fields,
-    sealed_secret: Schema.String,
-    consecutive_failures: Schema.Int,
-    first_failure_at: Schema.NullOr(Timestamp),
-    version: Schema.Int
-  })
+  webhook: Schema.Struct({ ...WebhookColumns.fields, version: Schema.Int })
 })
 
 const outgoingDeliveries = rows(Outgoing)

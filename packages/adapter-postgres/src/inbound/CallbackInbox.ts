@@ -1,20 +1,11 @@
-import { CallbackStore } from "@messaging-crm/core/CallbackInbox"
-import { ChannelId } from "@messaging-crm/core/Ids"
+import { CallbackStore, StoredCallback } from "@messaging-crm/core/CallbackInbox"
 import { Effect, Layer, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { At, date, OptionalAt } from "../database/Columns.ts"
+import { date, OptionalAt, stored } from "../database/Columns.ts"
 import { makeCommitOrTransactionClient } from "../database/CommitConnections.ts"
 import { first, rows } from "../database/Rows.ts"
 
-const callbacks = rows(Schema.Struct({
-  id: Schema.String,
-  source: Schema.String,
-  channel_id: Schema.NullOr(ChannelId),
-  people: Schema.Array(Schema.String),
-  body: Schema.Uint8Array,
-  received_at: At,
-  is_behind: Schema.Boolean
-}))
+const callbacks = rows(Schema.Struct({ ...stored(StoredCallback).fields, is_behind: Schema.Boolean }))
 
 const backlog = first(Schema.Struct({ count: Schema.Int, oldest_received_at: OptionalAt }))
 

@@ -1,16 +1,10 @@
-import { MediaId } from "@messaging-crm/core/Ids"
-import { MediaStore } from "@messaging-crm/core/Media"
+import { MediaFile, MediaStore } from "@messaging-crm/core/Media"
 import { Effect, Layer, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { date } from "../database/Columns.ts"
 import { count, first, run } from "../database/Rows.ts"
 
-const file = first(Schema.Struct({
-  id: MediaId,
-  mime_type: Schema.NullOr(Schema.String),
-  filename: Schema.NullOr(Schema.String),
-  byte_size: Schema.Int
-}))
+const file = first(MediaFile)
 
 const slice = first(Schema.Struct({ bytes: Schema.Uint8Array }))
 

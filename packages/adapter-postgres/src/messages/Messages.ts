@@ -11,21 +11,14 @@ import {
 import type { PageRequest } from "@messaging-crm/core/Page"
 import { Effect, Layer, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { At, OptionalAt, repeated, startOf } from "../database/Columns.ts"
+import { repeated, startOf, stored } from "../database/Columns.ts"
 import { longRows } from "../database/LongRows.ts"
 import { first, purge, rows, selection } from "../database/Rows.ts"
 import * as StatementBatcher from "../database/StatementBatcher.ts"
 
 const Row = Schema.Struct({
-  ...Message.fields,
-  sender: repeated(Message.fields.sender),
-  created_at: At,
-  sent_at: OptionalAt,
-  delivered_at: OptionalAt,
-  read_at: OptionalAt,
-  failed_at: OptionalAt,
-  edited_at: OptionalAt,
-  deleted_at: OptionalAt
+  ...stored(Message).fields,
+  sender: repeated(Message.fields.sender)
 })
 
 const LoadedRow = Schema.Struct({ ...Row.fields, version: Schema.Int })

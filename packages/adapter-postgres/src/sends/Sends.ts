@@ -1,33 +1,22 @@
 import { ChannelHold } from "@messaging-crm/core/ChannelHolds"
 import { Channel } from "@messaging-crm/core/Channels"
-import { Content } from "@messaging-crm/core/Content"
-import { ChannelId, ContactId, IdentityId, MemberId, type OrganizationId } from "@messaging-crm/core/Ids"
+import { ContactId, IdentityId, type OrganizationId } from "@messaging-crm/core/Ids"
 import type { PageRequest } from "@messaging-crm/core/Page"
-import { Send, type SendFilters, SendStore } from "@messaging-crm/core/Sends"
+import { Send, SendColumns, type SendFilters, SendStore } from "@messaging-crm/core/Sends"
 import { Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
-import { At, date, OptionalAt, startOf } from "../database/Columns.ts"
+import { date, startOf, stored } from "../database/Columns.ts"
 import { first, rows, selection } from "../database/Rows.ts"
 import * as StatementBatcher from "../database/StatementBatcher.ts"
 
 /** The row of a send. */
-export const SendRow = Schema.Struct({
-  ...Send.fields,
-  created_at: At,
-  channel_id: ChannelId,
-  recipient: Schema.String,
-  member_id: Schema.NullOr(MemberId),
-  content: Content,
-  first_attempt_at: OptionalAt,
-  may_be_sent: Schema.Boolean,
-  version: Schema.Int
-})
+export const SendRow = Schema.Struct({ ...stored(SendColumns).fields, version: Schema.Int })
 
 const send = first(SendRow)
 
 const columns = Object.keys(SendRow.fields)
 
-const list = selection(Schema.Struct({ ...Send.fields, created_at: At }), (column) => `send.${column}`)
+const list = selection(stored(Send), (column) => `send.${column}`)
 
 const outgoingSends = rows(Schema.Struct({
   ...SendRow.fields,

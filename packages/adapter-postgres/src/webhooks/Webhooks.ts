@@ -2,12 +2,10 @@ import { OrganizationId, WebhookId } from "@messaging-crm/core/Ids"
 import { Webhook, WebhookStore } from "@messaging-crm/core/Webhooks"
 import { Effect, Layer, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { At, columnsOf, OptionalAt } from "../database/Columns.ts"
+import { columnsOf, stored } from "../database/Columns.ts"
 import { first, rows, run } from "../database/Rows.ts"
 
-const Row = Schema.Struct({ ...Webhook.fields, created_at: At, disabled_at: OptionalAt })
-
-const webhooks = rows(Row)
+const webhooks = rows(stored(Webhook))
 const webhookCount = first(Schema.Struct({ count: Schema.Int }))
 const sealedSecrets = rows(
   Schema.Struct({ organization_id: OrganizationId, id: WebhookId, sealed_secret: Schema.String })

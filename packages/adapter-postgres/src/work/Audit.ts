@@ -1,12 +1,12 @@
 import { type AuditFilters, AuditRecord, AuditStore } from "@messaging-crm/core/Audit"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
-import { Layer, Schema } from "effect"
+import { Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import { At, columnsOf, date } from "../database/Columns.ts"
+import { columnsOf, date, stored } from "../database/Columns.ts"
 import { purge, rows } from "../database/Rows.ts"
 import { unlimited } from "../database/Unlimited.ts"
 
-const records = rows(Schema.Struct({ ...AuditRecord.fields, at: At }))
+const records = rows(stored(AuditRecord))
 
 const columns = columnsOf(AuditRecord)
 

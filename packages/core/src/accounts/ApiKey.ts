@@ -37,18 +37,7 @@ export type ApiKeyRow = Row<ApiKeyColumns>
 export const ApiKeyRows = declareRows(ApiKeyColumns)({
   name: "api_keys",
   key: { id: "uuid" },
-  columns: {
-    name: "text",
-    scopes: "jsonb",
-    created_by: "uuid",
-    created_at: "timestamptz",
-    expires_at: "timestamptz",
-    revoked_at: "timestamptz",
-    last_used_at: "timestamptz",
-    digest: "text"
-  },
   unique: { columns: ["digest"], within: "service" },
-  activity: null,
   list: { order: ["created_at", "id"] }
 })
 

@@ -53,17 +53,7 @@ export type MemberRow = Row<MemberColumns>
 export const MemberRows = declareRows(MemberColumns)({
   name: "members",
   key: { id: "uuid" },
-  columns: {
-    name: "text",
-    email: "text",
-    email_key: "text",
-    role: "text",
-    created_at: "timestamptz",
-    left_at: "timestamptz",
-    logged_out_at: "timestamptz"
-  },
   unique: { columns: ["email_key"], within: "organization", while_null: "left_at" },
-  activity: null,
   list: { order: ["created_at", "id"], while_null: "left_at" }
 })
 

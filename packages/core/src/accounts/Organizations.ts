@@ -38,16 +38,9 @@ export type OrganizationRow = Row<Organization>
  * two concurrent commits that both add the last allowed row, the second one conflicts, because the version has changed,
  * and is decided again.
  */
-export const OrganizationRows = Changes.declareTable<Organization>()({
+export const OrganizationRows = Changes.declareTable(Organization)({
   name: "organizations",
   key: { id: "uuid" },
-  columns: {
-    name: "text",
-    default_country: "text",
-    created_at: "timestamptz"
-  },
-  unique: null,
-  activity: null,
   owner: "id"
 })
 

@@ -52,17 +52,7 @@ export type OwnedAccount = OwnedRow<ChannelAccountColumns>
 export const ChannelAccountRows = declareRows(ChannelAccountColumns)({
   name: "channel_accounts",
   key: { channel_id: "uuid" },
-  columns: {
-    channel_type: "text",
-    app_id: "text",
-    account_id: "text",
-    page_id: "text",
-    business_account_id: "text",
-    token_set_at: "timestamptz",
-    sealed_token: "text"
-  },
   unique: { columns: ["channel_type", "account_id"], within: "service" },
-  activity: null,
   list: { order: ["token_set_at", "channel_id"] }
 })
 

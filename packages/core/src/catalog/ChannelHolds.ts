@@ -41,14 +41,6 @@ export type ChannelHoldRow = Row<ChannelHold>
 export const ChannelHoldRows = declareRows(ChannelHold)({
   name: "channel_holds",
   key: { channel_id: "uuid" },
-  columns: {
-    reason: "text",
-    held_at: "timestamptz",
-    until: "timestamptz",
-    level: "smallint"
-  },
-  unique: null,
-  activity: null,
   list: { order: ["held_at", "channel_id"] }
 })
 

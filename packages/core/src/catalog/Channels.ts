@@ -46,15 +46,7 @@ export interface ConnectChannel extends Schema.Schema.Type<typeof ConnectChannel
 export const ChannelRows = declareRows(Channel)({
   name: "channels",
   key: { id: "uuid" },
-  columns: {
-    type: "text",
-    name: "text",
-    address: "text",
-    phone_messaging_business_account_id: "text",
-    connected_at: "timestamptz"
-  },
   unique: { columns: ["type", "address"], within: "organization" },
-  activity: null,
   list: { order: ["connected_at", "id"] }
 })
 

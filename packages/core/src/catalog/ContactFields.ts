@@ -47,15 +47,7 @@ export interface CreateContactField extends Schema.Schema.Type<typeof CreateCont
 export const ContactFieldRows = declareRows(ContactField)({
   name: "contact_fields",
   key: { id: "uuid" },
-  columns: {
-    key: "text",
-    name: "text",
-    type: "text",
-    options: "jsonb",
-    created_at: "timestamptz"
-  },
   unique: { columns: ["key"], within: "organization" },
-  activity: null,
   list: { order: ["created_at", "id"] }
 })
 

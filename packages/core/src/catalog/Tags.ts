@@ -58,13 +58,7 @@ export interface TagColumns extends Schema.Schema.Type<typeof TagColumns> {}
 export const TagRows = declareRows(TagColumns)({
   name: "tags",
   key: { id: "uuid" },
-  columns: {
-    name: "text",
-    name_key: "text",
-    color: "text"
-  },
   unique: { columns: ["name_key"], within: "organization" },
-  activity: null,
   list: { order: ["name_key"] }
 })
 

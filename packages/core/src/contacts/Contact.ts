@@ -6,7 +6,7 @@ import { ChannelType } from "../catalog/Channels.ts"
 import { Tag } from "../catalog/Tags.ts"
 import { ContactId, ConversationId, IdentityId, MemberId } from "../kernel/Ids.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
-import type { Version } from "../work/Changes.ts"
+import type { Row } from "../work/Rows.ts"
 
 // ---------------------------------------------------------------- data
 
@@ -178,9 +178,7 @@ export interface ContactIdentity
 }
 
 /** A contact as it was loaded for a decision. */
-export interface LoadedContact extends Contact {
-  readonly version: Version
-}
+export type LoadedContact = Row<Contact>
 
 /** A contact that was found by a value, and whether others have it too. */
 export interface MatchedContact extends LoadedContact {
@@ -209,11 +207,9 @@ export interface KnownPerson {
 /** A condition on the contact before a write, for example that it is as the caller read it. */
 export type ContactPrecondition = (contact: Contact) => Effect.Effect<boolean>
 
-/** An identity as it is stored. The contact's row has a copy of it. */
-export interface IdentityRow extends Identity {
-  readonly contact_id: ContactId
-  readonly version: Version
-}
+/** The columns of an identity. The contact's row has a copy of it. */
+export const IdentityColumns = Schema.Struct({ ...Identity.fields, contact_id: ContactId })
+export type IdentityRow = Row<typeof IdentityColumns.Type>
 
 /** The identity with a network ID, and the columns of its contact that an update of the identity requires. */
 export interface KnownIdentity {

@@ -10,7 +10,7 @@ import {
   type Contact,
   type ContactIdentity,
   type Identity,
-  type IdentityRow,
+  IdentityColumns,
   type KnownIdentity,
   type LoadedContact,
   no_marketing_preference,
@@ -26,20 +26,10 @@ export * from "./ContactNetworkIds.ts"
 
 // ---------------------------------------------------------------- data
 
-export const IdentityRows = Changes.declareTable<Omit<IdentityRow, "version">>()({
+export const IdentityRows = Changes.declareTable(IdentityColumns)({
   name: "identities",
   key: { id: "uuid" },
-  columns: {
-    channel_type: "text",
-    external_id: "text",
-    display_name: "text",
-    username: "text",
-    marketing_opt_out_at: "timestamptz",
-    marketing_opt_in_at: "timestamptz",
-    contact_id: "uuid"
-  },
-  unique: { columns: ["channel_type", "external_id"], within: "organization" },
-  activity: null
+  unique: { columns: ["channel_type", "external_id"], within: "organization" }
 })
 
 // ----------------------------------------------------------- decisions

@@ -5,29 +5,25 @@
  * `identity_names` has each network ID in its column `name`, with the identity.
  */
 import { Option, Schema } from "effect"
-import { type ChannelType, networkOf } from "../catalog/Channels.ts"
+import { ChannelType, networkOf } from "../catalog/Channels.ts"
 import type { Country } from "../kernel/Countries.ts"
-import type { IdentityId } from "../kernel/Ids.ts"
+import { IdentityId } from "../kernel/Ids.ts"
 import { canonical, numberOf, spellings } from "../kernel/Phones.ts"
 import * as Changes from "../work/Changes.ts"
 import type { Identity, Person } from "./Contact.ts"
 
 /** A network ID of an identity. Type of channel and network ID are the key, so it can refer to one identity only. */
-export interface IdentityNetworkId {
-  readonly channel_type: ChannelType
+const IdentityNetworkId = Schema.Struct({
+  channel_type: ChannelType,
   /** The network ID. Stored tables name its column so. */
-  readonly name: string
-  readonly identity_id: IdentityId
-}
+  name: Schema.String,
+  identity_id: IdentityId
+})
+export interface IdentityNetworkId extends Schema.Schema.Type<typeof IdentityNetworkId> {}
 
-export const IdentityNetworkIdRows = Changes.declareTable<IdentityNetworkId>()({
+export const IdentityNetworkIdRows = Changes.declareTable(IdentityNetworkId)({
   name: "identity_names",
-  key: { channel_type: "text", name: "text" },
-  columns: {
-    identity_id: "uuid"
-  },
-  unique: null,
-  activity: null
+  key: { channel_type: "text", name: "text" }
 })
 
 /** The network ID on phone messaging looks like a number, but is not certain to be one. */

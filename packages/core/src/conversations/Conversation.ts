@@ -4,7 +4,7 @@
 import { DateTime, Duration, Schema } from "effect"
 import { ChannelType } from "../catalog/Channels.ts"
 import { fullName, type KnownIdentity } from "../contacts/Contacts.ts"
-import { ChannelId, ContactId, ConversationId, type IdentityId, MemberId } from "../kernel/Ids.ts"
+import { ChannelId, ContactId, ConversationId, IdentityId, MemberId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { line } from "../kernel/TextSchemas.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
@@ -48,42 +48,28 @@ export const Conversation = Schema.Struct({
 export interface Conversation extends Schema.Schema.Type<typeof Conversation> {}
 
 /** The columns of a conversation. The pair of channel and identity is unique. */
-export interface ConversationColumns {
-  readonly id: ConversationId
-  readonly channel_id: ChannelId
-  readonly contact_id: ContactId
-  readonly identity_id: IdentityId
-  readonly status: ConversationStatus
-  readonly close_category: string | null
-  readonly assigned_user_id: MemberId | null
-  readonly agent_id: string | null
-  readonly created_at: Timestamp
-  readonly opened_at: Timestamp
-  readonly closed_at: Timestamp | null
-  readonly last_activity_at: Timestamp
-  readonly last_activity_preview: string | null
+export const ConversationColumns = Schema.Struct({
+  id: ConversationId,
+  channel_id: ChannelId,
+  contact_id: ContactId,
+  identity_id: IdentityId,
+  status: ConversationStatus,
+  close_category: Schema.NullOr(Schema.String),
+  assigned_user_id: Schema.NullOr(MemberId),
+  agent_id: Schema.NullOr(Schema.String),
+  created_at: Timestamp,
+  opened_at: Timestamp,
+  closed_at: Schema.NullOr(Timestamp),
+  last_activity_at: Timestamp,
+  last_activity_preview: Schema.NullOr(Schema.String),
   /** The provider's time of the contact's last message, with which the reply window begins. */
-  readonly last_inbound_at: Timestamp | null
-}
+  last_inbound_at: Schema.NullOr(Timestamp)
+})
+export interface ConversationColumns extends Schema.Schema.Type<typeof ConversationColumns> {}
 
-export const ConversationRows = Changes.declareTable<ConversationColumns>()({
+export const ConversationRows = Changes.declareTable(ConversationColumns)({
   name: "conversations",
   key: { id: "uuid" },
-  columns: {
-    channel_id: "uuid",
-    contact_id: "uuid",
-    identity_id: "uuid",
-    status: "text",
-    close_category: "text",
-    assigned_user_id: "uuid",
-    agent_id: "text",
-    created_at: "timestamptz",
-    opened_at: "timestamptz",
-    closed_at: "timestamptz",
-    last_activity_at: "timestamptz",
-    last_activity_preview: "text",
-    last_inbound_at: "timestamptz"
-  },
   unique: { columns: ["channel_id", "identity_id"], within: "organization" },
   activity: {
     row: "conversation_id",
@@ -94,15 +80,17 @@ export const ConversationRows = Changes.declareTable<ConversationColumns>()({
 })
 
 /** A loaded conversation, with the columns of its channel, contact and identity that callers see. */
-export interface ConversationRow extends ConversationColumns {
-  readonly channel_type: ChannelType
-  readonly first_name: string | null
-  readonly last_name: string | null
-  readonly external_id: string
-  readonly display_name: string | null
-  readonly username: string | null
-  readonly version: Changes.Version
-}
+export const ConversationRow = Schema.Struct({
+  ...ConversationColumns.fields,
+  channel_type: ChannelType,
+  first_name: Schema.NullOr(Schema.String),
+  last_name: Schema.NullOr(Schema.String),
+  external_id: Schema.String,
+  display_name: Schema.NullOr(Schema.String),
+  username: Schema.NullOr(Schema.String),
+  version: Schema.Int
+})
+export interface ConversationRow extends Schema.Schema.Type<typeof ConversationRow> {}
 
 /** A known identity, with its conversation on the channel if there is one. */
 export interface IdentityWithConversation extends KnownIdentity {

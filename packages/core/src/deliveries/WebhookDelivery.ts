@@ -37,25 +37,9 @@ export interface WebhookDelivery extends Schema.Schema.Type<typeof WebhookDelive
 
 export type WebhookDeliveryRow = Row<WebhookDelivery>
 
-export const WebhookDeliveryRows = Changes.declareTable<WebhookDelivery>()({
+export const WebhookDeliveryRows = Changes.declareTable(WebhookDelivery)({
   name: "webhook_deliveries",
-  key: { id: "uuid" },
-  columns: {
-    webhook_id: "uuid",
-    event_id: "uuid",
-    event_type: "text",
-    status: "text",
-    attempt_count: "integer",
-    response_status: "integer",
-    response_body: "text",
-    failure_code: "text",
-    duration_ms: "integer",
-    last_attempt_at: "timestamptz",
-    next_attempt_at: "timestamptz",
-    created_at: "timestamptz"
-  },
-  unique: null,
-  activity: null
+  key: { id: "uuid" }
 })
 
 /** A delivery with what an attempt needs. */

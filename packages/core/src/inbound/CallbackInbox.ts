@@ -5,12 +5,12 @@
  * processing nor retries. The processing is work of the kind `callback`. Processing a body again
  * changes nothing: if a lease ends first, two processes can do it.
  */
-import { Array, Context, DateTime, Duration, Effect, Exit, Layer, Metric, Option, Result } from "effect"
+import { Array, Context, DateTime, Duration, Effect, Exit, Layer, Metric, Option, Result, Schema } from "effect"
 import { ChannelRows } from "../catalog/Channels.ts"
-import { type ChannelId, OrganizationId } from "../kernel/Ids.ts"
+import { ChannelId, OrganizationId } from "../kernel/Ids.ts"
 import { callbacks_age, callbacks_waiting } from "../kernel/Metrics.ts"
 import { pauseAfter, schedules } from "../kernel/Retries.ts"
-import type { Timestamp } from "../kernel/Timestamps.ts"
+import { Timestamp } from "../kernel/Timestamps.ts"
 import { traced } from "../kernel/Traces.ts"
 import * as Changes from "../work/Changes.ts"
 import { Decide, type DecisionContext } from "../work/Decide.ts"
@@ -23,28 +23,28 @@ import { order_wait_max } from "./ProviderEventOrder.ts"
 // ---------------------------------------------------------------- data
 
 /** A body that concerns one group of people on one channel. The provider's adapter splits combined callbacks. */
-export interface CallbackPart {
+export const CallbackPart = Schema.Struct({
   /** The channel; null where the body belongs to none that is connected. */
-  readonly channel_id: ChannelId | null
+  channel_id: Schema.NullOr(ChannelId),
   /** The IDs of its senders and recipients, without a plus sign. An erasure finds the body by them. */
-  readonly people: ReadonlyArray<string>
-  readonly body: Uint8Array
-}
+  people: Schema.Array(Schema.String),
+  body: Schema.Uint8Array
+})
+export interface CallbackPart extends Schema.Schema.Type<typeof CallbackPart> {}
 
-export interface StoredCallback extends CallbackPart {
+export const StoredCallback = Schema.Struct({
   /** A uuid, later ones greater. */
-  readonly id: string
+  id: Schema.String,
   /** The sender in terms of the provider's package, such as the ID of the app that signed the body. */
-  readonly source: string
-  readonly received_at: Timestamp
-}
+  source: Schema.String,
+  ...CallbackPart.fields,
+  received_at: Timestamp
+})
+export interface StoredCallback extends Schema.Schema.Type<typeof StoredCallback> {}
 
-export const CallbackRows = Changes.declareTable<StoredCallback>()({
+export const CallbackRows = Changes.declareTable(StoredCallback)({
   name: "provider_callbacks",
-  key: { id: "uuid" },
-  columns: { source: "text", channel_id: "uuid", people: "jsonb", body: "bytea", received_at: "timestamptz" },
-  unique: null,
-  activity: null
+  key: { id: "uuid" }
 })
 
 /** The organization of bodies without a connected channel. All of them take turns as one organization. */

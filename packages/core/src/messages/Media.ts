@@ -63,23 +63,17 @@ export const LinkedMedia = Schema.Struct({
 export interface LinkedMedia extends Schema.Schema.Type<typeof LinkedMedia> {}
 
 /** A stored file, with what is needed to serve it. */
-export interface MediaFile {
-  readonly id: MediaId
-  readonly mime_type: string | null
-  readonly filename: string | null
-  readonly byte_size: number
-}
+export const MediaFile = Schema.Struct({
+  id: MediaId,
+  mime_type: Schema.NullOr(Schema.String),
+  filename: Schema.NullOr(Schema.String),
+  byte_size: Schema.Int
+})
+export interface MediaFile extends Schema.Schema.Type<typeof MediaFile> {}
 
-export const MediaRows = Changes.declareTable<MediaFile>()({
+export const MediaRows = Changes.declareTable(MediaFile)({
   name: "media",
-  key: { id: "uuid" },
-  columns: {
-    mime_type: "text",
-    filename: "text",
-    byte_size: "integer"
-  },
-  unique: null,
-  activity: null
+  key: { id: "uuid" }
 })
 
 /** How long a file can be unfinished. After that its slices are removed. */

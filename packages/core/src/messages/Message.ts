@@ -2,7 +2,7 @@
  * A message as callers see it, and as it is stored (contract §11).
  */
 import { DateTime, Duration, Schema } from "effect"
-import { type ChannelId, ConversationId, MessageId } from "../kernel/Ids.ts"
+import { ChannelId, ConversationId, MessageId } from "../kernel/Ids.ts"
 import { preview } from "../kernel/Text.ts"
 import { jsonSchemaOnly } from "../kernel/TextSchemas.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
@@ -101,33 +101,12 @@ export interface LinkedMessage extends Schema.Schema.Type<typeof LinkedMessage> 
 export type MessageRow = Row<Message>
 
 /** The columns of a message. */
-export interface MessageColumns extends Message {
-  readonly channel_id: ChannelId
-}
+const MessageColumns = Schema.Struct({ ...Message.fields, channel_id: ChannelId })
+export interface MessageColumns extends Schema.Schema.Type<typeof MessageColumns> {}
 
-export const MessageRows = Changes.declareTable<MessageColumns>()({
+export const MessageRows = Changes.declareTable(MessageColumns)({
   name: "messages",
-  key: { conversation_id: "uuid", id: "uuid" },
-  columns: {
-    direction: "text",
-    type: "text",
-    text: "text",
-    sender: "jsonb",
-    status: "text",
-    media: "jsonb",
-    details: "jsonb",
-    provider_message_id: "text",
-    created_at: "timestamptz",
-    sent_at: "timestamptz",
-    delivered_at: "timestamptz",
-    read_at: "timestamptz",
-    failed_at: "timestamptz",
-    edited_at: "timestamptz",
-    deleted_at: "timestamptz",
-    channel_id: "uuid"
-  },
-  unique: null,
-  activity: null
+  key: { conversation_id: "uuid", id: "uuid" }
 })
 
 // ----------------------------------------------------------- decisions

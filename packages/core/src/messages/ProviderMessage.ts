@@ -4,12 +4,12 @@
  * The row of an erased message has a keyed digest as its ID, the erased ID, so that a repeated callback restores nothing
  * (contract §20.2).
  */
-import { Option } from "effect"
-import type { ChannelId, ContactId, ConversationId, MessageId } from "../kernel/Ids.ts"
-import type { Timestamp } from "../kernel/Timestamps.ts"
+import { Option, Schema } from "effect"
+import { ChannelId, type ContactId, ConversationId, MessageId } from "../kernel/Ids.ts"
+import { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
 import type { MessageRow } from "./Message.ts"
-import { applyUpdate, type MessageUpdate, not_updated } from "./MessageUpdate.ts"
+import { applyUpdate, MessageUpdate, not_updated } from "./MessageUpdate.ts"
 
 // ---------------------------------------------------------------- data
 
@@ -18,28 +18,21 @@ import { applyUpdate, type MessageUpdate, not_updated } from "./MessageUpdate.ts
  * updates that arrived before it. An update and its message write the same key,
  * so when they arrive concurrently one of the commits conflicts and neither is lost.
  */
-export interface ProviderMessageColumns {
-  readonly channel_id: ChannelId
-  readonly provider_message_id: string
+export const ProviderMessageColumns = Schema.Struct({
+  channel_id: ChannelId,
+  provider_message_id: Schema.String,
   /** Null until the message arrives. */
-  readonly conversation_id: ConversationId | null
-  readonly message_id: MessageId | null
+  conversation_id: Schema.NullOr(ConversationId),
+  message_id: Schema.NullOr(MessageId),
   /** The updates that arrived before the message, one of each status: the one that decides. */
-  readonly early_updates: ReadonlyArray<MessageUpdate>
-  readonly created_at: Timestamp
-}
+  early_updates: Schema.Array(MessageUpdate),
+  created_at: Timestamp
+})
+export interface ProviderMessageColumns extends Schema.Schema.Type<typeof ProviderMessageColumns> {}
 
-export const ProviderMessageRows = Changes.declareTable<ProviderMessageColumns>()({
+export const ProviderMessageRows = Changes.declareTable(ProviderMessageColumns)({
   name: "provider_messages",
-  key: { channel_id: "uuid", provider_message_id: "text" },
-  columns: {
-    conversation_id: "uuid",
-    message_id: "uuid",
-    early_updates: "jsonb",
-    created_at: "timestamptz"
-  },
-  unique: null,
-  activity: null
+  key: { channel_id: "uuid", provider_message_id: "text" }
 })
 
 /** A loaded `ProviderMessageColumns` row, with its message. */

@@ -40,15 +40,6 @@ export type WebhookReplayRow = Row<WebhookReplayColumns>
 export const WebhookReplayRows = declareRows(WebhookReplayColumns)({
   name: "webhook_replays",
   key: { webhook_id: "uuid" },
-  columns: {
-    id: "uuid",
-    since: "timestamptz",
-    created_at: "timestamptz",
-    position_at: "timestamptz",
-    position_id: "uuid"
-  },
-  unique: null,
-  activity: null,
   list: { order: ["created_at", "webhook_id"] }
 })
 

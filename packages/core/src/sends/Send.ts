@@ -9,7 +9,7 @@ import {
   type ContactId,
   ConversationId,
   type IdentityId,
-  type MemberId,
+  MemberId,
   MessageId,
   SendId
 } from "../kernel/Ids.ts"
@@ -19,7 +19,7 @@ import { text } from "../kernel/TextSchemas.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
 import type { Row } from "../work/Rows.ts"
-import type { Content } from "./Content.ts"
+import { Content } from "./Content.ts"
 import { FailureReason } from "./MessagingProvider.ts"
 import { TemplateChoice } from "./Templates.ts"
 
@@ -43,17 +43,19 @@ export const Send = Schema.Struct({
 export interface Send extends Schema.Schema.Type<typeof Send> {}
 
 /** The columns of a send: the fields that callers see, and those with which the worker sends it. */
-export interface SendColumns extends Send {
-  readonly channel_id: ChannelId
-  readonly recipient: string
+export const SendColumns = Schema.Struct({
+  ...Send.fields,
+  channel_id: ChannelId,
+  recipient: Schema.String,
   /** The member of the API key; null for a send without one. */
-  readonly member_id: MemberId | null
-  readonly content: Content
+  member_id: Schema.NullOr(MemberId),
+  content: Content,
   /** The time of the first attempt. No attempt begins more than two minutes later. */
-  readonly first_attempt_at: Timestamp | null
+  first_attempt_at: Schema.NullOr(Timestamp),
   /** Whether the response to an attempt was lost. From then on a rejection no longer proves that nothing was sent. */
-  readonly may_be_sent: boolean
-}
+  may_be_sent: Schema.Boolean
+})
+export interface SendColumns extends Schema.Schema.Type<typeof SendColumns> {}
 
 export type SendRow = Row<SendColumns>
 
@@ -84,24 +86,9 @@ export interface OutgoingSend {
   readonly member_name: string | null
 }
 
-export const SendRows = Changes.declareTable<SendColumns>()({
+export const SendRows = Changes.declareTable(SendColumns)({
   name: "sends",
-  key: { id: "uuid" },
-  columns: {
-    conversation_id: "uuid",
-    status: "text",
-    message_id: "uuid",
-    failure_reason: "text",
-    created_at: "timestamptz",
-    channel_id: "uuid",
-    recipient: "text",
-    member_id: "uuid",
-    content: "jsonb",
-    first_attempt_at: "timestamptz",
-    may_be_sent: "boolean"
-  },
-  unique: null,
-  activity: null
+  key: { id: "uuid" }
 })
 
 export const StartConversation = Schema.Struct({

@@ -103,19 +103,6 @@ export type WebhookRow = Row<WebhookColumns>
 export const WebhookRows = declareRows(WebhookColumns)({
   name: "webhooks",
   key: { id: "uuid" },
-  columns: {
-    url: "text",
-    event_types: "text[]",
-    include_resource: "boolean",
-    status: "text",
-    created_at: "timestamptz",
-    disabled_at: "timestamptz",
-    sealed_secret: "text",
-    consecutive_failures: "integer",
-    first_failure_at: "timestamptz"
-  },
-  unique: null,
-  activity: null,
   list: { order: ["created_at", "id"] }
 })
 

@@ -12,11 +12,12 @@
  * )
  * ```
  */
+import type { OwnStruct } from "../kernel/Codecs.ts"
 import type { ContactId, ConversationId, EventId, WebhookId } from "../kernel/Ids.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
 import type { AuditRecord } from "./Audit.ts"
 import type { RaisedEvent } from "./RaisedEvents.ts"
-import type { Declaration, Table } from "./Table.ts"
+import { type Declaration, type Table, tableOf } from "./Table.ts"
 import { type ClaimedWork, kind_rules, type Work, type WorkKind } from "./WorkQueue.ts"
 
 /** The version of a row: 1 when it is inserted, one more with every update. Activity does not change it. */
@@ -225,11 +226,11 @@ export const tableChanges = <Columns extends object, KeyColumn extends keyof Col
   }
 }
 
-/** Declares the table of a resource: everything that the stores have to know about it. */
-export const declareTable = <Columns extends object>() =>
-<const KeyColumn extends keyof Columns & string>(
-  declaration: Declaration<Columns, KeyColumn>
-): TableChanges<Columns, KeyColumn> => tableChanges({ owner: "organization_id", reading: null, ...declaration })
+/** Declares the table of a resource, whose columns are the fields of a schema. */
+export const declareTable = <S extends OwnStruct>(schema: S) =>
+<const KeyColumn extends keyof S["Type"] & string>(
+  declaration: Declaration<keyof S["Type"] & string, KeyColumn>
+): TableChanges<S["Type"], KeyColumn> => tableChanges(tableOf(schema, declaration))
 
 /** Returns the ID of the row of a table that an activity changes; null for a table without activity. */
 export const touchedId = ({ activity }: Table, touch: Activity): string | null =>

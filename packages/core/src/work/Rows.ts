@@ -3,7 +3,7 @@ import { Context, type Effect, type Option, Struct } from "effect"
 import type { OwnStruct } from "../kernel/Codecs.ts"
 import type { OrganizationId } from "../kernel/Ids.ts"
 import { type TableChanges, tableChanges, type Version } from "./Changes.ts"
-import type { Declaration, Reading, Table } from "./Table.ts"
+import { type Declaration, type Reading, type Table, tableOf } from "./Table.ts"
 
 // ---------------------------------------------------------------- data
 
@@ -32,16 +32,13 @@ export interface ReadableRows<Columns extends object, KeyColumn extends keyof Co
 }
 
 /** Declares a table that `Rows` reads, with the schema of its columns. Its key is one ID. */
-export const declareRows =
-  <S extends OwnStruct>(schema: S) =>
-  <const KeyColumn extends keyof S["Type"] & string>({ list, ...declaration }: Declaration<S["Type"], KeyColumn> & {
+export const declareRows = <S extends OwnStruct>(schema: S) =>
+<const KeyColumn extends keyof S["Type"] & string>(
+  { list, ...declaration }: Declaration<keyof S["Type"] & string, KeyColumn> & {
     readonly list: Omit<Reading<keyof S["Type"] & string>, "schema">
-  }): ReadableRows<S["Type"], KeyColumn> =>
-    tableChanges<S["Type"], KeyColumn, ReadTable>({
-      owner: "organization_id",
-      ...declaration,
-      reading: { schema, ...list }
-    })
+  }
+): ReadableRows<S["Type"], KeyColumn> =>
+  tableChanges<S["Type"], KeyColumn, ReadTable>({ ...tableOf(schema, declaration), reading: { schema, ...list } })
 
 /** Makes the function that returns the resource in a row: the fields of its schema. */
 export const pickFields = <const Fields extends OwnStruct["fields"]>({ fields }: { readonly fields: Fields }) => {

@@ -31,17 +31,8 @@ export const lock_order = [
 ] as const
 export type TableName = typeof lock_order[number]
 
-/** The type of a column, as PostgreSQL names it. */
-export type ColumnType =
-  | "boolean"
-  | "bytea"
-  | "integer"
-  | "jsonb"
-  | "smallint"
-  | "text"
-  | "text[]"
-  | "timestamptz"
-  | "uuid"
+/** The type of a column of a key, as PostgreSQL names it. */
+type KeyType = "text" | "uuid"
 
 /** The part of an activity that a column receives. */
 export type ActivityPart = "at" | "conversation_id" | "last_inbound_at" | "preview"
@@ -81,9 +72,9 @@ export interface Reading<Column extends string = string> {
 export interface Table {
   readonly name: string
   /** The columns of the key, which is unique in the organization. */
-  readonly key: Readonly<Record<string, ColumnType>>
+  readonly key: Readonly<Record<string, KeyType>>
   /** Every other column. An update may set each of them. */
-  readonly columns: Readonly<Record<string, ColumnType>>
+  readonly columns: ReadonlyArray<string>
   readonly unique: Unique | null
   readonly activity: TableActivity | null
   /** The column with the ID of the organization. */
@@ -93,12 +84,27 @@ export interface Table {
 }
 
 /** The declaration of a table with certain columns. */
-export interface Declaration<Columns extends object, KeyColumn extends keyof Columns & string> {
+export interface Declaration<Column extends string, KeyColumn extends Column> {
   readonly name: TableName
-  readonly key: Readonly<Record<KeyColumn, "text" | "uuid">>
-  readonly columns: Readonly<Record<Exclude<keyof Columns & string, KeyColumn>, ColumnType>>
-  readonly unique: Unique<keyof Columns & string> | null
-  readonly activity: TableActivity<keyof Columns & string> | null
+  readonly key: Readonly<Record<KeyColumn, KeyType>>
+  /** Default: only the key is unique. */
+  readonly unique?: Unique<Column>
+  /** Default: no activity changes the rows. */
+  readonly activity?: TableActivity<Column>
   /** The column with the ID of the organization. Default: `organization_id`, which no row needs to name. */
   readonly owner?: KeyColumn
 }
+
+/** Returns the table with the columns of a schema. */
+export const tableOf = <Column extends string, KeyColumn extends Column>(
+  { fields }: OwnStruct,
+  { activity, key, name, owner, unique }: Declaration<Column, KeyColumn>
+): Table => ({
+  name,
+  key,
+  columns: Object.keys(fields).filter((column) => !(column in key)),
+  unique: unique ?? null,
+  activity: activity ?? null,
+  owner: owner ?? "organization_id",
+  reading: null
+})

@@ -46,14 +46,7 @@ const shapesInOrder = Object.values(shapes)
 const shared_bytes_max = 65_536
 
 const isLong = ({ insert = [] }: Changes): boolean =>
-  insert.some(({ rows, table }) =>
-    Object.entries(table.columns).some(([column, type]) =>
-      type === "bytea" && shared_bytes_max < rows.reduce((sum, row) => {
-          const bytes = (row as Readonly<Record<string, unknown>>)[column]
-          return bytes instanceof Uint8Array ? sum + bytes.byteLength : sum
-        }, 0)
-    )
-  )
+  insert.some(({ rows }) => shared_bytes_max < rows.reduce((sum, row) => sum + Rows.bytesOf(row), 0))
 
 /**
  * Returns the shape of some changes. Commits of one shape can share a statement,

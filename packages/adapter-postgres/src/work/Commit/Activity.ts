@@ -17,9 +17,15 @@ type Expressions = Readonly<Record<string, string>>
 /** The row whose values remain if the activity does not replace them. */
 type Before = "stored" | "updated"
 
-/** Returns the value that an activity has for a column. */
-const valueOf = ({ columns }: Table, column: string, part: ActivityPart = "at"): string =>
-  `(given.touch ->> '${part}')::${columns[column]}`
+const part_types: Readonly<Record<ActivityPart, string>> = {
+  at: "timestamptz",
+  conversation_id: "uuid",
+  last_inbound_at: "timestamptz",
+  preview: "text"
+}
+
+/** Returns the value of a part of the activity. */
+const valueOf = (part: ActivityPart = "at"): string => `(given.touch ->> '${part}')::${part_types[part]}`
 
 /** Returns the latest of the times of a column. If the update removes the stored time, only that of the activity counts. */
 const latestOf = (before: Before, column: string, value: string): string =>
@@ -31,7 +37,7 @@ const movedTimes = (table: Table, before: Before): Expressions => {
   const { activity } = table
   return activity === null ? {} : Record.map(
     { [activity.latest]: "at" as const, ...activity.moved },
-    (part, column) => latestOf(before, column, valueOf(table, column, part))
+    (part, column) => latestOf(before, column, valueOf(part))
   )
 }
 
@@ -40,17 +46,17 @@ const replacedValues = (table: Table, before: Before): Expressions => {
   const { activity } = table
   if (activity === null) return {}
   const { latest, newest } = activity
-  const remains = `given.touch IS NULL OR stored.${latest} > ${valueOf(table, latest)}`
+  const remains = `given.touch IS NULL OR stored.${latest} > ${valueOf()}`
   return Record.map(newest, (part, column) =>
     `CASE WHEN ${remains} THEN ${before}.${column}
-          ELSE ${valueOf(table, column, part)} END`)
+          ELSE ${valueOf(part)} END`)
 }
 
 /** Returns the columns that a statement sets in a row, and their values. Without fields to set, it sets only those of the activity. */
 export const assignmentOf = (table: Table, hasFields: boolean): string => {
   const before = hasFields ? "updated" : "stored"
   const assigned: Expressions = {
-    ...(hasFields ? Record.map(table.columns, (_, column) => `updated.${column}`) : {}),
+    ...(hasFields ? Object.fromEntries(table.columns.map((column) => [column, `updated.${column}`])) : {}),
     ...movedTimes(table, before),
     ...replacedValues(table, before),
     version: "stored.version + (given.fields IS NOT NULL)::integer"

@@ -162,18 +162,23 @@ export const sortedByKey = <Row extends object>(table: Table, rows: ReadonlyArra
   return inOrder(rows, (row) => columns.map((column) => (row as Readonly<Record<string, unknown>>)[column]).join("|"))
 }
 
-/** Returns a row whose bytes are text, as PostgreSQL reads them from JSON. */
+const isBytes = (value: unknown): value is Uint8Array => value instanceof Uint8Array
+
+/** Returns how many bytes the columns of a row contain that are bytes. */
+export const bytesOf = (row: object): number =>
+  Object.values(row).reduce<number>((sum, value) => isBytes(value) ? sum + value.byteLength : sum, 0)
+
+/** Returns a row whose bytes are text, as PostgreSQL reads them from JSON; the row itself if it has none. */
 const withTextBytes = (row: object): object =>
-  Record.map({ ...row } as Readonly<Record<string, unknown>>, (value) =>
-    value instanceof Uint8Array
-      ? `\\x${Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString("hex")}`
-      : value)
+  Object.values(row).some(isBytes)
+    ? Record.map({ ...row } as Readonly<Record<string, unknown>>, (value) =>
+      isBytes(value) ? `\\x${Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString("hex")}` : value)
+    : row
 
 /** Inserts rows of the same columns. */
 export const insertRows = ({ json }: Values, table: Table, rows: ReadonlyArray<Owned<object>>): Part => {
   const columns = Object.keys(rows[0] ?? {}).join(", ")
-  const hasBytes = Object.values(table.columns).includes("bytea")
-  const inserted = sortedByKey(table, hasBytes ? rows.map(withTextBytes) : rows)
+  const inserted = sortedByKey(table, rows.map(withTextBytes))
   return {
     name: `${table.name}_inserted`,
     body: `
