@@ -1,6 +1,5 @@
 /** Generators that the suites share. Authors of other adapters can use them too. */
-import { plainLine } from "@messaging-crm/core/PlainText"
-import { Text } from "@messaging-crm/core/TextSchemas"
+import { plainLine, Text } from "@messaging-crm/core/Text"
 import { Arbitrary, DateTime, Schema } from "effect"
 
 /**

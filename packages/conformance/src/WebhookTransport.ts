@@ -1,6 +1,6 @@
 /** Tests of the guarantees of `WebhookTransport`, for any adapter. */
 import { assert, describe, it } from "@effect/vitest"
-import { Text } from "@messaging-crm/core/TextSchemas"
+import { Text } from "@messaging-crm/core/Text"
 import { AllowedAddresses, type WebhookRequest, WebhookTransport } from "@messaging-crm/core/WebhookTransport"
 import { Arbitrary, type Duration, Effect, Layer, Ref, Result, Schema, type Scope } from "effect"
 import { bytes, hardText, integer } from "./Arbitraries.ts"

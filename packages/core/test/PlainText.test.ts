@@ -4,7 +4,7 @@ import { CreateContact } from "@messaging-crm/core/Contacts"
 import { UpsertContacts } from "@messaging-crm/core/ContactUpserts"
 import { AddMember } from "@messaging-crm/core/Members"
 import { CreateOrganization } from "@messaging-crm/core/Organizations"
-import { plain, plainLine, unseenIn } from "@messaging-crm/core/PlainText"
+import { plain, plainLine, unseenIn } from "@messaging-crm/core/Text"
 import { Option, Schema } from "effect"
 
 /** The characters of some ranges. */

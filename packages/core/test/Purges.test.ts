@@ -1,6 +1,6 @@
 import { assert, it } from "@effect/vitest"
 import { Duration, Effect } from "effect"
-import { purgeOlderThan } from "../src/kernel/Purges.ts"
+import { purgeOlderThan } from "../src/kernel/Loops.ts"
 
 it.effect("a purge whose batch is too large for the store deletes smaller ones", () =>
   Effect.gen(function*() {

@@ -1,8 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { hardText } from "@messaging-crm/conformance/Arbitraries"
 import { type SearchTerms, searchTerms } from "@messaging-crm/core/Contacts"
-import { byCodePoint, foldCase, preview } from "@messaging-crm/core/Text"
-import { line, optionalText, text, trimmedText } from "@messaging-crm/core/TextSchemas"
+import { byCodePoint, foldCase, line, optionalText, preview, text, trimmedText } from "@messaging-crm/core/Text"
 import { Option, Schema } from "effect"
 
 describe("foldCase", () => {

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { fromMillis, ifIndistinguishable, isoOf } from "@messaging-crm/core/Times"
+import { fromMillis, ifIndistinguishable, isoOf } from "@messaging-crm/core/Timestamps"
 import { Arbitrary, DateTime, Equal, Hash, Schema } from "effect"
 
 /** Any moment that a `Date` can be, also before 1970 and of years with five digits. */

@@ -1,6 +1,5 @@
 /** Schemas for the JSON of the Graph API: every field can be absent, and unknown fields are ignored. */
-import { toStorable } from "@messaging-crm/core/Text"
-import { Text } from "@messaging-crm/core/TextSchemas"
+import { Text, toStorable } from "@messaging-crm/core/Text"
 import type { Timestamp } from "@messaging-crm/core/Timestamps"
 import { DateTime, Effect, Option, Schema, SchemaGetter } from "effect"
 

@@ -1,6 +1,6 @@
 import { limits } from "@messaging-crm/core/Limits"
 import { PageSize } from "@messaging-crm/core/Page"
-import { text } from "@messaging-crm/core/TextSchemas"
+import { text } from "@messaging-crm/core/Text"
 import { Schema, SchemaGetter } from "effect"
 
 /** Schema for the success body of one resource (contract §3.1). */

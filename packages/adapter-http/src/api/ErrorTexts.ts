@@ -6,8 +6,8 @@
 import type { CustomValueInvalid, ReferenceUnknown } from "@messaging-crm/core/Contacts"
 import type { TextTooLong } from "@messaging-crm/core/Content"
 import { limits } from "@messaging-crm/core/Limits"
-import { unseenIn } from "@messaging-crm/core/PlainText"
 import type { TemplateNotApproved } from "@messaging-crm/core/Templates"
+import { unseenIn } from "@messaging-crm/core/Text"
 
 /** The code, the message, and the field at fault of an error. */
 export interface ErrorText<Code extends string = string> {

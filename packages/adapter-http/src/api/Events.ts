@@ -1,6 +1,6 @@
 import { AnyEventType, Event } from "@messaging-crm/core/Events"
 import { limits } from "@messaging-crm/core/Limits"
-import { text } from "@messaging-crm/core/TextSchemas"
+import { text } from "@messaging-crm/core/Text"
 import { QueryTime } from "@messaging-crm/core/Timestamps"
 import { Schema, SchemaGetter } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"

@@ -2,9 +2,8 @@
 import type { ChannelType } from "@messaging-crm/core/Channels"
 import type { ContactField } from "@messaging-crm/core/ContactFields"
 import { no_marketing_preference, WritableContact } from "@messaging-crm/core/Contacts"
-import * as PlainText from "@messaging-crm/core/PlainText"
 import type { TagColor } from "@messaging-crm/core/Tags"
-import { byCodePoint, foldCase } from "@messaging-crm/core/Text"
+import { byCodePoint, foldCase, plain as plainText } from "@messaging-crm/core/Text"
 import { DateTime } from "effect"
 import { raise } from "./Events.ts"
 import { fullName, newestFirst, ok, type Outcome, rejected, showContact } from "./Results.ts"
@@ -229,10 +228,10 @@ export interface Filters {
 }
 
 /** Returns a text as it is searched. */
-const searched = (text: string): string => foldCase(PlainText.plain(text))
+const searched = (text: string): string => foldCase(plainText(text))
 
 const contains = ({ plain, ...contact }: Contact, query: string): boolean => {
-  const digits = PlainText.plain(query).replace(/[\s()\-./+]/g, "")
+  const digits = plainText(query).replace(/[\s()\-./+]/g, "")
   const wanted = [searched(query), ...(/^\d+$/.test(digits) ? [digits] : [])]
   const name = fullName({ plain, ...contact })
   const names = contact.identities.map(({ display_name }) => display_name)
@@ -246,7 +245,7 @@ const contains = ({ plain, ...contact }: Contact, query: string): boolean => {
 export const listContacts = (organization: Organization, filters: Filters) => {
   const { channel, email, external_id, lifecycle_stage, owner_user_id, phone, query, tag, updated_since } = filters
   const matching = organization.contacts.filter((contact) =>
-    (query === null || PlainText.plain(query).trim() === "" || contains(contact, query)) &&
+    (query === null || plainText(query).trim() === "" || contains(contact, query)) &&
     (tag === null || (tag !== "unknown" && contact.tags.includes(tag))) &&
     (owner_user_id === null || contact.plain["owner_user_id"] === owner_user_id) &&
     (lifecycle_stage === null || contact.plain["lifecycle_stage"] === lifecycle_stage) &&

@@ -2,13 +2,13 @@
  * The data of an API key, and where keys are stored (contract §4).
  */
 import { Context, type Effect, type Option, Schema } from "effect"
+import { Scope } from "../kernel/Actor.ts"
 import type { Country } from "../kernel/Countries.ts"
 import { ApiKeyId, MemberId, type OrganizationId } from "../kernel/Ids.ts"
-import { Scope } from "../kernel/Scope.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import { declareRows, pickFields, type Row } from "../work/Rows.ts"
 
-export { Scope } from "../kernel/Scope.ts"
+export { Scope } from "../kernel/Actor.ts"
 
 /** The lifetime of a key, chosen at its creation: 90 days or 1 year. */
 export const Expiry = Schema.Literals(["90d", "1y"])

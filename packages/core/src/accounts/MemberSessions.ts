@@ -4,13 +4,12 @@
  * A session is kept by the program that begins it, with its expiry. Here it ends when the member leaves or logs out.
  */
 import { Array, Context, DateTime, Effect, Layer, Option, Result, Schema } from "effect"
-import { type Actor, CurrentActor } from "../kernel/Actor.ts"
+import { type Actor, CurrentActor, Scope } from "../kernel/Actor.ts"
 import { concurrently } from "../kernel/Concurrency.ts"
 import type { Country } from "../kernel/Countries.ts"
 import type { MemberId, OrganizationId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { operation } from "../kernel/Operations.ts"
-import { Scope } from "../kernel/Scope.ts"
 import { foldCase, lowerAscii } from "../kernel/Text.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
 import { traced } from "../kernel/Traces.ts"

@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import { ChannelId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
-import { line, trimmedText } from "../kernel/TextSchemas.ts"
+import { line, trimmedText } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import { declareRows, type OwnedRow } from "../work/Rows.ts"
 import { ChannelType } from "./Channels.ts"

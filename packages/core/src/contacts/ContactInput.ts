@@ -7,9 +7,7 @@ import { emailLine, isEmail } from "../kernel/Emails.ts"
 import { MemberId, TagId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { Phone, phone_description } from "../kernel/Phones.ts"
-import { plainLine } from "../kernel/PlainText.ts"
-import { isWebUrl } from "../kernel/Text.ts"
-import { line, lineOf, optionalText, Text, text } from "../kernel/TextSchemas.ts"
+import { isWebUrl, line, lineOf, optionalText, plainLine, Text, text } from "../kernel/Text.ts"
 import { field_descriptions, LeadStatus, LifecycleStage } from "./Contact.ts"
 
 const name = line(limits.name_chars_max)

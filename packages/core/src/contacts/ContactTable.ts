@@ -5,9 +5,8 @@ import { Array, Effect, Option, Result, Schema } from "effect"
 import type { ContactField } from "../catalog/ContactFields.ts"
 import type { Tag } from "../catalog/Tags.ts"
 import type { ContactFieldId, TagId } from "../kernel/Ids.ts"
-import { plainLine } from "../kernel/PlainText.ts"
 import { resultFunction } from "../kernel/ResultFunction.ts"
-import { foldCase } from "../kernel/Text.ts"
+import { foldCase, plainLine } from "../kernel/Text.ts"
 import { CreateContact, WritableContact } from "./ContactInput.ts"
 
 /** The column's name is neither a writable field of contacts nor a contact field of the organization. */

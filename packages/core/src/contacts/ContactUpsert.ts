@@ -3,8 +3,7 @@ import { Schema } from "effect"
 import { ChannelType } from "../catalog/Channels.ts"
 import { ContactId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
-import { plainLine } from "../kernel/PlainText.ts"
-import { trimmedText } from "../kernel/TextSchemas.ts"
+import { plainLine, trimmedText } from "../kernel/Text.ts"
 import { WritableContact } from "./ContactInput.ts"
 
 /** The field by which a contact is found. */

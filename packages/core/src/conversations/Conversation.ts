@@ -6,7 +6,7 @@ import { ChannelType } from "../catalog/Channels.ts"
 import { fullName, type KnownIdentity } from "../contacts/Contacts.ts"
 import { ChannelId, ContactId, ConversationId, IdentityId, MemberId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
-import { line } from "../kernel/TextSchemas.ts"
+import { line } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
 

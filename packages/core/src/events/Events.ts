@@ -20,6 +20,7 @@ import {
   SendId,
   WebhookId
 } from "../kernel/Ids.ts"
+import { purgeOlderThan } from "../kernel/Loops.ts"
 import { operation } from "../kernel/Operations.ts"
 import {
   complete,
@@ -30,7 +31,6 @@ import {
   type PageRequest,
   type Position
 } from "../kernel/Page.ts"
-import { purgeOlderThan } from "../kernel/Purges.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import type { DecisionContext } from "../work/Decide.ts"
 import { event_age_max, type EventResource, type RaisedEvent } from "../work/RaisedEvents.ts"

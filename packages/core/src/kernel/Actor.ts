@@ -1,6 +1,19 @@
-import { Context } from "effect"
+import { Context, Schema } from "effect"
 import type { ApiKeyId, MemberId, OrganizationId } from "./Ids.ts"
-import type { Scope } from "./Scope.ts"
+
+/** Schema for a permission of an API key: each operation of the REST API requires exactly one scope. */
+export const Scope = Schema.Literals([
+  "contacts:read",
+  "contacts:write",
+  "conversations:read",
+  "conversations:write",
+  "messages:send",
+  "templates:read",
+  "members:read",
+  "tags:read",
+  "webhooks:manage"
+])
+export type Scope = typeof Scope.Type
 
 /**
  * The organization whose data an operation reads and writes, and the caller: an API

@@ -1,6 +1,6 @@
 /** Emails: the form of an address in which it is stored and compared (contract §8.1). */
 import { Schema } from "effect"
-import { plainLine } from "./PlainText.ts"
+import { plainLine } from "./Text.ts"
 
 /** Returns an address without what surrounds it when it is copied: spaces, invisible characters, and the rest of a `mailto:` link. */
 export const emailLine = (written: string): string =>

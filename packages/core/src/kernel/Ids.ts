@@ -4,7 +4,7 @@
  */
 import { Context, Effect, Layer, Schema, SchemaGetter } from "effect"
 import { v5, v7 } from "uuid"
-import { normalizing } from "./Normalizing.ts"
+import { normalizing } from "./Codecs.ts"
 import { type Randomness, system } from "./RandomBytes.ts"
 
 const isUuid = Schema.isUUID(undefined, { toJsonSchema: () => ({ format: "uuid" }) })

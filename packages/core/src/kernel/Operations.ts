@@ -5,8 +5,7 @@
  * under its name in the table; the REST API, its OpenAPI document and the audit read it.
  */
 import { Context, Effect, Schema } from "effect"
-import { type Actor, CurrentActor } from "./Actor.ts"
-import { Scope } from "./Scope.ts"
+import { type Actor, CurrentActor, Scope } from "./Actor.ts"
 import { type Define, traced } from "./Traces.ts"
 
 /** The dates of an operation that a later version of the service lacks, such as `2027-01-31`. */

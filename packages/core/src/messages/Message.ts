@@ -3,8 +3,7 @@
  */
 import { DateTime, Duration, Schema } from "effect"
 import { ChannelId, ConversationId, MessageId } from "../kernel/Ids.ts"
-import { preview } from "../kernel/Text.ts"
-import { jsonSchemaOnly } from "../kernel/TextSchemas.ts"
+import { jsonSchemaOnly, preview } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
 import type { Row } from "../work/Rows.ts"

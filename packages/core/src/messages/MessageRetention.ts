@@ -2,7 +2,7 @@
  * Message retention: the removal of old messages and sends, if an operator sets an age (contract §16).
  */
 import { Context, Duration, Effect, Layer } from "effect"
-import { purgeOlderThan } from "../kernel/Purges.ts"
+import { purgeOlderThan } from "../kernel/Loops.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
 
 /**

@@ -2,7 +2,7 @@
  * The updates that a provider reports for a message, in any order and more than once (contract §11.4 to §11.7).
  */
 import { DateTime, Schema } from "effect"
-import { Text } from "../kernel/TextSchemas.ts"
+import { Text } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import type { Message, MessageStatus } from "./Message.ts"
 import { Failure, type MessageDetails } from "./MessageDetails.ts"

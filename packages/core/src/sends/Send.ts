@@ -15,7 +15,7 @@ import {
 } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { Phone, phone_description } from "../kernel/Phones.ts"
-import { text } from "../kernel/TextSchemas.ts"
+import { text } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
 import type { Row } from "../work/Rows.ts"

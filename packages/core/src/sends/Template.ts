@@ -1,7 +1,7 @@
 /** The data of a provider's template, and of the values for its placeholders (contract §9.5, §12.3). */
 import { Schema } from "effect"
 import { limits } from "../kernel/Limits.ts"
-import { text } from "../kernel/TextSchemas.ts"
+import { text } from "../kernel/Text.ts"
 
 export const TemplateButton = Schema.Struct({
   type: Schema.String,

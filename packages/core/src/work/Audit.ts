@@ -8,8 +8,8 @@
 import { Context, Duration, Effect, Layer, Schema } from "effect"
 import { type Actor, CurrentActor } from "../kernel/Actor.ts"
 import { ApiKeyId, AuditRecordId, MemberId, type OrganizationId } from "../kernel/Ids.ts"
+import { purgeOlderThan } from "../kernel/Loops.ts"
 import { AuditedOperation, operation } from "../kernel/Operations.ts"
-import { purgeOlderThan } from "../kernel/Purges.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 
 // ---------------------------------------------------------------- data

@@ -9,7 +9,7 @@
 import { Cause, Context, DateTime, Effect, Layer, Option, Schema } from "effect"
 import { CurrentActor } from "../kernel/Actor.ts"
 import { type OrganizationId, uuidOf } from "../kernel/Ids.ts"
-import { purgeOlderThan } from "../kernel/Purges.ts"
+import { purgeOlderThan } from "../kernel/Loops.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
 import { traced } from "../kernel/Traces.ts"
 import type { RecordedResponse } from "./Changes.ts"

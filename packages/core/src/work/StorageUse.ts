@@ -9,7 +9,7 @@
 import { Context, DateTime, Duration, Effect, Layer, Schema } from "effect"
 import type { OrganizationId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
-import { purgeOlderThan } from "../kernel/Purges.ts"
+import { purgeOlderThan } from "../kernel/Loops.ts"
 import { utf8Bytes } from "../kernel/Text.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
 import type { Changes, RecordedResponse } from "./Changes.ts"

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { decoder, encoder } from "@messaging-crm/core/Codecs"
 import { ContactExport } from "@messaging-crm/core/PersonalData"
 import { DateTime, Option, Schema, SchemaAST } from "effect"
-import { converterOf, valuesConverterOf } from "../../src/kernel/Codecs/Derived.ts"
+import { converterOf, valuesConverterOf } from "../../src/kernel/Codecs.ts"
 
 interface Tree {
   readonly children: ReadonlyArray<Tree>

@@ -1,7 +1,6 @@
 /** The source of the generated functions, whose speed depends on its form. */
 import { afterEach, assert, it, vi } from "@effect/vitest"
-import { identity } from "../../src/kernel/Codecs/Converter.ts"
-import { objectConverter, sourceOf } from "../../src/kernel/Codecs/GeneratedObjects.ts"
+import { identity, objectConverter, sourceOf } from "../../src/kernel/Codecs.ts"
 
 const id = { name: "id", isOptional: false, convert: identity }
 const at = { name: "sent at", isOptional: false, convert: String }

@@ -1,6 +1,5 @@
 import { PgTypes } from "@effect/sql-pg"
-import { fromMillis } from "@messaging-crm/core/Times"
-import type { Timestamp } from "@messaging-crm/core/Timestamps"
+import { fromMillis, type Timestamp } from "@messaging-crm/core/Timestamps"
 import { Result } from "effect"
 
 /** The OID of the type `timestamptz`. */
