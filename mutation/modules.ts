@@ -91,8 +91,8 @@ const declared: Readonly<Record<string, Declared>> = {
   schedule: {
     files: [
       "core/src/kernel/Retries.ts",
-      "core/src/deliveries/WebhookSchedule.ts",
-      "core/src/webhooks/WebhookHealth.ts",
+      "core/src/deliveries/WebhookDelivery.ts",
+      "core/src/webhooks/Webhook.ts",
       "core/src/deliveries/WebhookOutcome.ts"
     ],
     tests: [
@@ -119,11 +119,9 @@ const declared: Readonly<Record<string, Declared>> = {
   },
   commit: {
     files: [
-      "core/src/work/AuditedCalls.ts",
       "core/src/work/Changes.ts",
       "core/src/work/ConflictRetries.ts",
-      "core/src/work/Decide.ts",
-      "core/src/work/RaisedEvents.ts"
+      "core/src/work/Decide.ts"
     ],
     tests: [
       "core/test/AuditedCalls.test.ts",

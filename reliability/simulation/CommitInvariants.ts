@@ -1,10 +1,10 @@
 /** The invariants of each commit: a status changes only as the contract allows, and each event has the work that adds its deliveries. */
 import type { WorldState } from "@messaging-crm/adapter-memory/World"
 import * as WorldInspection from "@messaging-crm/adapter-memory/WorldInspection"
+import { deliveryIdOf } from "@messaging-crm/core/Changes"
 import { type ConversationColumns, ConversationRows } from "@messaging-crm/core/Conversations"
 import type { EventId, OrganizationId } from "@messaging-crm/core/Ids"
 import { type MessageColumns, MessageRows } from "@messaging-crm/core/Messages"
-import { deliveryIdOf } from "@messaging-crm/core/RaisedEvents"
 import { type SendColumns, SendRows } from "@messaging-crm/core/Sends"
 import { type WebhookDelivery, WebhookDeliveryRows } from "@messaging-crm/core/WebhookDeliveries"
 import { WebhookRows } from "@messaging-crm/core/Webhooks"

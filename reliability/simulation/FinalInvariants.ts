@@ -1,11 +1,11 @@
 /** The invariants at the end of a run, after the faults have stopped and every queue is empty. */
 import type { WorldState } from "@messaging-crm/adapter-memory/World"
 import * as WorldInspection from "@messaging-crm/adapter-memory/WorldInspection"
+import { event_age_max } from "@messaging-crm/core/Changes"
 import { ContactRows } from "@messaging-crm/core/Contacts"
 import { ConversationRows } from "@messaging-crm/core/Conversations"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
 import { MessageRows } from "@messaging-crm/core/Messages"
-import { event_age_max } from "@messaging-crm/core/RaisedEvents"
 import { SendRows } from "@messaging-crm/core/Sends"
 import { delays, WebhookDeliveryRows } from "@messaging-crm/core/WebhookDeliveries"
 import { WebhookRows } from "@messaging-crm/core/Webhooks"

@@ -6,7 +6,7 @@ import { ApiKeyId, MemberId, OrganizationId, TagId } from "@messaging-crm/core/I
 import { Secrets } from "@messaging-crm/core/Secrets"
 import { TagRows } from "@messaging-crm/core/Tags"
 import { DateTime, Effect } from "effect"
-import { type Call, makeReturnResponse, returnResult } from "../src/work/AuditedCalls.ts"
+import { type Call, makeReturnResponse, returnResult } from "../src/work/Decide.ts"
 
 const tag = { id: TagId.make("01990000-0000-7000-8000-000000000004"), version: 1 }
 const operator = { organization_id: OrganizationId.make("01990000-0000-7000-8000-000000000001"), member_id: null }

@@ -1,11 +1,11 @@
 /** Failed commits: the retries, their number, and the outcome of the operation. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Changes from "@messaging-crm/core/Changes"
+import type { RaisedEvent } from "@messaging-crm/core/Changes"
 import { Commit, type CommitFailure, Conflict, KeyUsed, LeaseLost, Unconfirmed } from "@messaging-crm/core/Commit"
 import { Decide, type LoadAndDecide } from "@messaging-crm/core/Decide"
 import { EventId, Ids, OrganizationId, TagId } from "@messaging-crm/core/Ids"
 import { conflicts as conflict_count } from "@messaging-crm/core/Metrics"
-import type { RaisedEvent } from "@messaging-crm/core/RaisedEvents"
 import { Secrets } from "@messaging-crm/core/Secrets"
 import { StorageUse } from "@messaging-crm/core/StorageUse"
 import { TagRows } from "@messaging-crm/core/Tags"

@@ -1,6 +1,6 @@
 import { assert, it } from "@effect/vitest"
+import { deliveryIdOf, fullBodyOf } from "@messaging-crm/core/Changes"
 import { ContactId, EventId, WebhookDeliveryId, WebhookId } from "@messaging-crm/core/Ids"
-import { deliveryIdOf, fullBodyOf } from "@messaging-crm/core/RaisedEvents"
 import { DateTime, Schema } from "effect"
 
 it("the full body of an event has its resource in `data`, with times as text", () => {

@@ -1,8 +1,8 @@
 /** Tests of the bytes that a process counts for each organization, and of when it adds them to the database's sum. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Changes from "@messaging-crm/core/Changes"
+import type { RaisedEvent } from "@messaging-crm/core/Changes"
 import { ContactId, EventId, OrganizationId, WebhookId } from "@messaging-crm/core/Ids"
-import type { RaisedEvent } from "@messaging-crm/core/RaisedEvents"
 import {
   StorageBudget,
   StorageUse,

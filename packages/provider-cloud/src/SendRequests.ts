@@ -1,6 +1,5 @@
 /** The requests that send a message, and the responses of the networks. */
-import type { Content } from "@messaging-crm/core/Content"
-import type { Accepted, OutboundMessage } from "@messaging-crm/core/MessagingProvider"
+import type { Accepted, Content, OutboundMessage } from "@messaging-crm/core/MessagingProvider"
 import type { TemplateParameter, TemplateValues } from "@messaging-crm/core/Templates"
 import { Schema } from "effect"
 import type { CloudAccount } from "./CloudAccounts.ts"

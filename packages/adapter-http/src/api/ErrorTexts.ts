@@ -4,8 +4,8 @@
  * Only `SchemaIssues.ts` composes others, and core words what is wrong with a webhook's URL and with a template's values.
  */
 import type { CustomValueInvalid, ReferenceUnknown } from "@messaging-crm/core/Contacts"
-import type { TextTooLong } from "@messaging-crm/core/Content"
 import { limits } from "@messaging-crm/core/Limits"
+import type { TextTooLong } from "@messaging-crm/core/MessagingProvider"
 import type { TemplateNotApproved } from "@messaging-crm/core/Templates"
 import { unseenIn } from "@messaging-crm/core/Text"
 

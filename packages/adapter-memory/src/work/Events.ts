@@ -1,8 +1,8 @@
 /** The events of a commit, and the deliveries that it adds and abandons. */
 import * as Changes from "@messaging-crm/core/Changes"
+import { fullBodyOf, type RaisedEvent } from "@messaging-crm/core/Changes"
 import type { SubscribedEvent } from "@messaging-crm/core/Commit"
 import type { EventId, OrganizationId } from "@messaging-crm/core/Ids"
-import { fullBodyOf, type RaisedEvent } from "@messaging-crm/core/RaisedEvents"
 import {
   DeliveryState,
   newDelivery,

@@ -1,10 +1,9 @@
 /** Tables that core does not declare. */
 import type { AuditRecord } from "@messaging-crm/core/Audit"
-import type { RecordedResponse } from "@messaging-crm/core/Changes"
+import type { EventResource, RecordedResponse } from "@messaging-crm/core/Changes"
 import type { StoredEvent } from "@messaging-crm/core/Events"
 import type { MediaId, OrganizationId } from "@messaging-crm/core/Ids"
 import { MediaRows } from "@messaging-crm/core/Media"
-import type { EventResource } from "@messaging-crm/core/RaisedEvents"
 import type { Timestamp } from "@messaging-crm/core/Timestamps"
 import * as Table from "../world/Table.ts"
 

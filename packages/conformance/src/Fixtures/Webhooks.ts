@@ -1,5 +1,6 @@
 /** Webhooks, events, and deliveries. */
 import * as Changes from "@messaging-crm/core/Changes"
+import { deliveryIdOf, fullBodyOf, type RaisedEvent } from "@messaging-crm/core/Changes"
 import {
   type AnyEventType,
   type CommitPosition,
@@ -9,7 +10,6 @@ import {
   type StoredEvent
 } from "@messaging-crm/core/Events"
 import { EventId, type OrganizationId, WebhookId } from "@messaging-crm/core/Ids"
-import { deliveryIdOf, fullBodyOf, type RaisedEvent } from "@messaging-crm/core/RaisedEvents"
 import { type WebhookDelivery, WebhookDeliveryStore } from "@messaging-crm/core/WebhookDeliveries"
 import { healthy, type WebhookColumns, WebhookRows } from "@messaging-crm/core/Webhooks"
 import { DateTime, Effect } from "effect"

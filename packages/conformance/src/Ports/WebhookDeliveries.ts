@@ -1,7 +1,7 @@
 /** Tests of the guarantees of `WebhookDeliveryStore`. */
 import { assert } from "@effect/vitest"
+import { deliveryIdOf } from "@messaging-crm/core/Changes"
 import { EventId, WebhookDeliveryId } from "@messaging-crm/core/Ids"
-import { deliveryIdOf } from "@messaging-crm/core/RaisedEvents"
 import {
   type Attempt,
   DeliveryState,

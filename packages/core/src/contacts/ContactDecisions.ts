@@ -1,7 +1,7 @@
 /**
- * The decisions about a contact: what a write sets, and the event that reports it (contract §8).
+ * The rows of contacts, and the decisions about them: what a write sets, and the event that reports it (contract §8).
  */
-import { DateTime, Option, Result, Struct } from "effect"
+import { DateTime, Option, Result, Schema, Struct } from "effect"
 import { MemberRows } from "../accounts/Members.ts"
 import * as Events from "../events/Events.ts"
 import { ContactId } from "../kernel/Ids.ts"
@@ -11,7 +11,7 @@ import type { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
 import type { DecisionContext } from "../work/Decide.ts"
 import {
-  type Contact,
+  Contact,
   ContactChanged,
   ContactNotFound,
   ContactUnnamed,
@@ -30,8 +30,40 @@ import {
   type TagsTooMany,
   withinTagLimit
 } from "./ContactReferences.ts"
-import { ContactRows, insertContact, searchColumnsOf } from "./ContactRows.ts"
-import { searched_fields } from "./ContactSearch.ts"
+import { emailKey, type Searched, searched_fields, searchText } from "./ContactSearch.ts"
+
+// ---------------------------------------------------------------- data
+
+/** The columns of a contact. Its row includes the texts by which it is found, and copies of its identities and tags. */
+export const ContactColumns = Schema.Struct({
+  ...Contact.fields,
+  search_text: Schema.String,
+  email_key: Schema.NullOr(Schema.String)
+})
+export interface ContactColumns extends Schema.Schema.Type<typeof ContactColumns> {}
+
+export const ContactRows = Changes.declareTable(ContactColumns)({
+  name: "contacts",
+  key: { id: "uuid" },
+  activity: {
+    row: "contact_id",
+    latest: "last_activity_at",
+    newest: { last_activity_preview: "preview", last_conversation_id: "conversation_id" },
+    moved: { updated_at: "at" }
+  }
+})
+
+/** Returns the texts by which a contact is found. */
+export const searchColumnsOf = (contact: Searched) => ({
+  search_text: searchText(contact),
+  email_key: emailKey(contact.primary_email)
+})
+
+/** Inserts a contact with the texts by which it is found. */
+export const insertContact = (contact: Contact): Changes.Changes =>
+  ContactRows.insert({ ...contact, ...searchColumnsOf(contact) })
+
+// ----------------------------------------------------------- decisions
 
 /** Why a contact is not updated. */
 export type ContactRejection = ContactNotFound | ReferenceUnknown | CustomValueInvalid | TagsTooMany

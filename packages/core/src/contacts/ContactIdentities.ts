@@ -16,10 +16,9 @@ import {
   no_marketing_preference,
   type Person
 } from "./Contact.ts"
-import { addContact, changeContact, newContact, raiseUpdated } from "./ContactDecisions.ts"
+import { addContact, changeContact, ContactRows, newContact, raiseUpdated } from "./ContactDecisions.ts"
 import type { Matched } from "./ContactMatches.ts"
 import { addAliases, assignNetworkId, networkIdsOf, removeNetworkId, withSpellings } from "./ContactNetworkIds.ts"
-import { ContactRows } from "./ContactRows.ts"
 import { searchText } from "./ContactSearch.ts"
 
 export * from "./ContactNetworkIds.ts"

@@ -52,7 +52,6 @@ export * from "./Contact.ts"
 export * from "./ContactDecisions.ts"
 export * from "./ContactInput.ts"
 export { CustomValueInvalid, ReferenceUnknown, TagsTooMany } from "./ContactReferences.ts"
-export * from "./ContactRows.ts"
 export * from "./ContactSearch.ts"
 
 // ----------------------------------------------------------- decisions

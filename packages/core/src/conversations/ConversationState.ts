@@ -17,8 +17,8 @@ import * as Events from "../events/Events.ts"
 import { ConversationId, type MemberId } from "../kernel/Ids.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
+import type { RaisedEvent } from "../work/Changes.ts"
 import type { DecisionContext } from "../work/Decide.ts"
-import type { RaisedEvent } from "../work/RaisedEvents.ts"
 import {
   type Conversation,
   type ConversationColumns,

@@ -37,7 +37,7 @@ import {
 
 export * from "./WebhookDelivery.ts"
 export type { Attempt }
-export { delays, nextAttempt } from "./WebhookSchedule.ts"
+export { delays, nextAttempt } from "./WebhookDelivery.ts"
 
 // -------------------------------------------------------------- errors
 

@@ -1,12 +1,13 @@
-/** A webhook delivery, and the states that it passes through (contract §14.12). */
-import { Schema } from "effect"
+/** A webhook delivery, the states that it passes through (contract §14.12), and the times of its attempts. */
+import { DateTime, Duration, Option, Schema } from "effect"
 import { AnyEventType } from "../events/Events.ts"
 import { FailureCode } from "../kernel/DeliveryFailure.ts"
 import { EventId, WebhookDeliveryId, WebhookId } from "../kernel/Ids.ts"
+import { pauseAfter, schedules } from "../kernel/Retries.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import type { WebhookRow } from "../webhooks/Webhook.ts"
 import * as Changes from "../work/Changes.ts"
-import { deliveryIdOf, type RaisedEvent } from "../work/RaisedEvents.ts"
+import { deliveryIdOf, type RaisedEvent } from "../work/Changes.ts"
 import type { Row } from "../work/Rows.ts"
 import type { ClaimedWork } from "../work/WorkQueue.ts"
 import type { Attempt } from "./WebhookAttempt.ts"
@@ -100,4 +101,31 @@ export const DeliveryState = {
   abandon: (failure_code: FailureCode) => ({ status: "failed", failure_code, next_attempt_at: null }) as const,
   /** The delivery is due now. */
   retry: (next_attempt_at: Timestamp) => ({ status: "pending", next_attempt_at }) as const
+}
+
+// ------------------------------------------------------------ schedule
+
+/** The delay after the first, second … failed attempt. */
+export const delays = schedules.delivery.pauses
+
+/**
+ * Returns the time of the next attempt after `attempt_count` attempts, or none when there are no more.
+ *
+ * `random` is from 0 to 1, for the jitter. `retry_after` lengthens the delay, up to twice its usual length or to one hour,
+ * whichever is longer.
+ */
+export const nextAttempt = (
+  attempt_count: number,
+  now: Timestamp,
+  retry_after: Duration.Duration | null,
+  random: number
+): Option.Option<Timestamp> => {
+  const usual = delays[attempt_count - 1]
+  if (usual === undefined) return Option.none()
+  // In whole milliseconds, the precision of every store.
+  const pause = Duration.millis(Math.round(Duration.toMillis(pauseAfter(schedules.delivery, attempt_count, random))))
+  const most = Duration.max(Duration.times(usual, 2), Duration.hours(1))
+  return Option.some(
+    DateTime.addDuration(now, Duration.min(Duration.max(retry_after ?? Duration.zero, pause), most))
+  )
 }

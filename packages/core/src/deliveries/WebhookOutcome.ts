@@ -2,15 +2,21 @@
 import { DateTime, Duration, Effect, Metric, Option } from "effect"
 import { webhooks_disabled } from "../kernel/Metrics.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
-import { type WebhookRow, WebhookRows } from "../webhooks/Webhook.ts"
+import {
+  type Health,
+  healthy,
+  pauseOf,
+  recordFailure,
+  shouldDisable,
+  type WebhookRow,
+  WebhookRows
+} from "../webhooks/Webhook.ts"
 import { disable, type DisablingReason } from "../webhooks/WebhookDecisions.ts"
-import { type Health, healthy, pauseOf, recordFailure, shouldDisable } from "../webhooks/WebhookHealth.ts"
 import * as Changes from "../work/Changes.ts"
 import type { DecisionContext } from "../work/Decide.ts"
 import { type ClaimedWork, kind_rules } from "../work/WorkQueue.ts"
 import { type Attempt, parseRetryAfter, type Posted } from "./WebhookAttempt.ts"
-import { DeliveryState, type Outgoing, WebhookDeliveryRows } from "./WebhookDelivery.ts"
-import { nextAttempt } from "./WebhookSchedule.ts"
+import { DeliveryState, nextAttempt, type Outgoing, WebhookDeliveryRows } from "./WebhookDelivery.ts"
 
 /**
  * Returns how many concurrent attempts an endpoint gets, given its response time: the cap of its lane divided by the seconds.

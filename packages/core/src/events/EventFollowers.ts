@@ -11,7 +11,7 @@ import { EventId, type OrganizationId } from "../kernel/Ids.ts"
 import { operation } from "../kernel/Operations.ts"
 import { type CursorInvalid, Cursors } from "../kernel/Page.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
-import { event_age_max } from "../work/RaisedEvents.ts"
+import { event_age_max } from "../work/Changes.ts"
 import { type AnyEventType, type CommittedEvent, type Event, EventStore, toListed } from "./Events.ts"
 import { EventWaits } from "./EventWaits.ts"
 

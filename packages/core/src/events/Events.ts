@@ -32,8 +32,11 @@ import {
   type Position
 } from "../kernel/Page.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
-import type { DecisionContext } from "../work/Decide.ts"
-import { event_age_max, type EventResource, type RaisedEvent } from "../work/RaisedEvents.ts"
+import { traced } from "../kernel/Traces.ts"
+import { event_age_max, type EventResource, type RaisedEvent } from "../work/Changes.ts"
+import * as Changes from "../work/Changes.ts"
+import { Decide, type DecisionContext } from "../work/Decide.ts"
+import type { ClaimedWork } from "../work/WorkQueue.ts"
 
 // ---------------------------------------------------------------- data
 
@@ -314,6 +317,19 @@ export class EventStore extends Context.Service<EventStore, {
 }>()("@messaging-crm/core/Events/EventStore") {}
 
 // ---------------------------------------------------------- operations
+
+/** The changes that add the deliveries of a claimed event. Another worker that claims it later adds none again. */
+const expandClaimed = (claimed: ClaimedWork): Changes.Changes =>
+  Changes.all(Changes.expand(EventId.make(claimed.ref)), Changes.finish(claimed))
+
+/** Makes the function that expands a claimed event. An event is never dropped, because its webhooks would miss it. */
+export const makeExpand = Effect.map(
+  Decide,
+  ({ settle }) =>
+    traced("EventExpansion.expand")(function*(claimed: ClaimedWork) {
+      yield* settle(claimed, { load: Effect.void, decide: () => ({ result: null, changes: expandClaimed(claimed) }) })
+    })
+)
 
 /** Operations on events: the list is of the current actor's organization, the purge of all. */
 export class Events extends Context.Service<Events, {

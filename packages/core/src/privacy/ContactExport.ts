@@ -11,7 +11,7 @@ import { operation } from "../kernel/Operations.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import { MediaStore, MessageMedia } from "../messages/Media.ts"
 import { Message } from "../messages/Messages.ts"
-import { Content } from "../sends/Content.ts"
+import { Content } from "../sends/MessagingProvider.ts"
 import { Send } from "../sends/Sends.ts"
 import { inPages, PersonalDataStore } from "./PersonalDataStore.ts"
 

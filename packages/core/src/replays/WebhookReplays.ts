@@ -13,11 +13,18 @@ import { concurrently } from "../kernel/Concurrency.ts"
 import { type OrganizationId, WebhookId, WebhookReplayId } from "../kernel/Ids.ts"
 import { operation } from "../kernel/Operations.ts"
 import { traced } from "../kernel/Traces.ts"
-import { WebhookDisabled, WebhookNotFound, type WebhookRow, WebhookRows } from "../webhooks/Webhook.ts"
-import { healthy, pauseOf, recordFailure } from "../webhooks/WebhookHealth.ts"
+import {
+  healthy,
+  pauseOf,
+  recordFailure,
+  WebhookDisabled,
+  WebhookNotFound,
+  type WebhookRow,
+  WebhookRows
+} from "../webhooks/Webhook.ts"
 import * as Changes from "../work/Changes.ts"
+import { event_age_max } from "../work/Changes.ts"
 import { Decide, type DecisionContext, type Write } from "../work/Decide.ts"
-import { event_age_max } from "../work/RaisedEvents.ts"
 import type { Respond } from "../work/RecordedResponses.ts"
 import { Rows } from "../work/Rows.ts"
 import type { ClaimedWork } from "../work/WorkQueue.ts"

@@ -19,8 +19,7 @@ import { text } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
 import type { Row } from "../work/Rows.ts"
-import { Content } from "./Content.ts"
-import { FailureReason } from "./MessagingProvider.ts"
+import { Content, FailureReason } from "./MessagingProvider.ts"
 import { TemplateChoice } from "./Templates.ts"
 
 export const SendStatus = Schema.Literals(["queued", "sending", "sent", "failed", "unknown"])

@@ -25,7 +25,7 @@ import { resultFunction } from "../kernel/ResultFunction.ts"
 import * as Changes from "../work/Changes.ts"
 import { Decide, type DecisionContext, type Write } from "../work/Decide.ts"
 import type { Respond } from "../work/RecordedResponses.ts"
-import { type Content, isWithin, TextTooLong } from "./Content.ts"
+import { type Content, isWithin, TextTooLong } from "./MessagingProvider.ts"
 import {
   everySend,
   type OutgoingSend,

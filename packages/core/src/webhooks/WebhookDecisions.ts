@@ -9,6 +9,8 @@ import type { DecisionContext } from "../work/Decide.ts"
 import { kind_rules } from "../work/WorkQueue.ts"
 import {
   type CreatedWebhook,
+  type Health,
+  healthy,
   TooManySecrets,
   TooManyWebhooks,
   toWebhook,
@@ -19,7 +21,6 @@ import {
   type WebhookRow,
   WebhookRows
 } from "./Webhook.ts"
-import { type Health, healthy } from "./WebhookHealth.ts"
 
 /** Returns the webhook that a decision is about. */
 export const orNotFound = (row: Option.Option<WebhookRow>): Result.Result<WebhookRow, WebhookNotFound> =>

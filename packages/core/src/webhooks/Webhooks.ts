@@ -37,14 +37,12 @@ import {
   WebhookUrlRejected
 } from "./Webhook.ts"
 import { create, disable, orNotFound, rotate, update, withSecret } from "./WebhookDecisions.ts"
-import { sealRotated, secretContext } from "./WebhookSecrets.ts"
-import { newSecret } from "./WebhookSignature.ts"
+import { newSecret, sealRotated, secretContext } from "./WebhookSignature.ts"
 import { AllowedAddresses } from "./WebhookTransport.ts"
 import { parseUrl } from "./WebhookUrl.ts"
 
 export * from "./Webhook.ts"
 export { abandoned_max } from "./WebhookDecisions.ts"
-export * from "./WebhookHealth.ts"
 
 // ----------------------------------------------------------- decisions
 

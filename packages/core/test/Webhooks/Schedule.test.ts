@@ -2,16 +2,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { OrganizationId } from "@messaging-crm/core/Ids"
 import { Arbitrary, DateTime, Duration, Option, Schema } from "effect"
+import { delays, nextAttempt } from "../../src/deliveries/WebhookDelivery.ts"
 import { attemptsAtOnce, yieldHost } from "../../src/deliveries/WebhookOutcome.ts"
-import { delays, nextAttempt } from "../../src/deliveries/WebhookSchedule.ts"
-import {
-  breaker,
-  disable_after,
-  healthy,
-  pauseOf,
-  recordFailure,
-  shouldDisable
-} from "../../src/webhooks/WebhookHealth.ts"
+import { breaker, disable_after, healthy, pauseOf, recordFailure, shouldDisable } from "../../src/webhooks/Webhook.ts"
 
 const noon = DateTime.makeUnsafe("2026-11-20T12:00:00.000Z")
 

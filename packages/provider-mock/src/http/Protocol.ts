@@ -1,10 +1,9 @@
 /** The HTTP messages between the service and a mock provider in another process. */
 import { Channel } from "@messaging-crm/core/Channels"
-import { Content } from "@messaging-crm/core/Content"
 import { SendId } from "@messaging-crm/core/Ids"
 import { ProviderEvent } from "@messaging-crm/core/Inbound"
 import { limits } from "@messaging-crm/core/Limits"
-import { FailureReason } from "@messaging-crm/core/MessagingProvider"
+import { Content, FailureReason } from "@messaging-crm/core/MessagingProvider"
 import { Secrets } from "@messaging-crm/core/Secrets"
 import { Template } from "@messaging-crm/core/Templates"
 import { Timestamp } from "@messaging-crm/core/Timestamps"

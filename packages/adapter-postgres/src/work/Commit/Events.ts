@@ -1,6 +1,6 @@
 /** Events, their deliveries to webhooks, and the failed deliveries of disabled webhooks. */
+import { fullBodyOf, type RaisedEvent } from "@messaging-crm/core/Changes"
 import type { EventId } from "@messaging-crm/core/Ids"
-import { fullBodyOf, type RaisedEvent } from "@messaging-crm/core/RaisedEvents"
 import { WebhookDeliveryRows } from "@messaging-crm/core/WebhookDeliveries"
 import type { CommitRequest, Owned, Part, Traced, Values } from "./Part.ts"
 

@@ -1,12 +1,12 @@
 /** Concurrent commits, and commits of several organizations. */
 import { assert } from "@effect/vitest"
 import * as Changes from "@messaging-crm/core/Changes"
+import { deliveryIdOf } from "@messaging-crm/core/Changes"
 import { ContactRows } from "@messaging-crm/core/Contacts"
 import { ConversationRows } from "@messaging-crm/core/Conversations"
 import { EventId, type OrganizationId } from "@messaging-crm/core/Ids"
 import { MediaRows, MediaStore } from "@messaging-crm/core/Media"
 import { OrganizationRows } from "@messaging-crm/core/Organizations"
-import { deliveryIdOf } from "@messaging-crm/core/RaisedEvents"
 import { Rows } from "@messaging-crm/core/Rows"
 import { TagRows } from "@messaging-crm/core/Tags"
 import { WebhookDeliveryRows } from "@messaging-crm/core/WebhookDeliveries"

@@ -1,8 +1,8 @@
 /** Commits that raise events. */
 import { assert } from "@effect/vitest"
 import * as Changes from "@messaging-crm/core/Changes"
+import { deliveryIdOf, fullBodyOf } from "@messaging-crm/core/Changes"
 import { ContactId, MessageId, type OrganizationId } from "@messaging-crm/core/Ids"
-import { deliveryIdOf, fullBodyOf } from "@messaging-crm/core/RaisedEvents"
 import {
   type Attempt,
   DeliveryState,
