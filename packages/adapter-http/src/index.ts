@@ -23,16 +23,14 @@ import * as IdempotentWrites from "./middleware/IdempotentWrites.ts"
 import * as InvalidInput from "./middleware/InvalidInput.ts"
 import * as JsonBody from "./middleware/JsonBody.ts"
 import * as RequestLifecycle from "./middleware/RequestLifecycle.ts"
-import * as Tracing from "./middleware/Tracing.ts"
+import { spanNames } from "./middleware/Routes.ts"
 import * as SharedResult from "./SharedResult.ts"
 import * as StaticResponse from "./StaticResponse.ts"
 
 export { InProcessCaller, RequestsAtOnce } from "./middleware/Authentication.ts"
 export { clientAddress, siteOf, TrustedProxies } from "./middleware/ClientAddress.ts"
 export { tagCompressed } from "./middleware/EntityTags.ts"
-export { DocsUrl } from "./middleware/ErrorHelp.ts"
-export { ReadDeadline } from "./middleware/ReadDeadline.ts"
-export { methodNotAllowed } from "./middleware/RequestLifecycle.ts"
+export { DocsUrl, methodNotAllowed, ReadDeadline } from "./middleware/RequestLifecycle.ts"
 export { LogPaths } from "./middleware/RequestLog.ts"
 export { endpointOf, pathOf } from "./middleware/Routes.ts"
 export { make as limitUnknownKeys } from "./middleware/UnknownKeys.ts"
@@ -68,7 +66,7 @@ export const routerConfig = {
 }
 
 /** Layer that names the spans of requests. Pass it to the server of the router. */
-export const tracing = Tracing.layer
+export const tracing = spanNames
 
 /** Returns the OpenAPI 3.1 document, generated from the schemas that validate every request. It is generated on demand, not at startup. */
 export const openApi = () => OpenApi.fromApi(Api)

@@ -12,7 +12,7 @@ import * as Mock from "@messaging-crm/provider-mock"
 import { Deferred, Duration, Effect, Layer, Queue, Redacted } from "effect"
 import { TestClock } from "effect/testing"
 import { afterAll } from "vitest"
-import { ReadDeadline } from "../src/middleware/ReadDeadline.ts"
+import { ReadDeadline } from "../src/middleware/RequestLifecycle.ts"
 import { idempotency, start, type TestResponse } from "../testing/Service.ts"
 
 const service = start()

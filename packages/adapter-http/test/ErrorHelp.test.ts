@@ -1,7 +1,7 @@
 /** Links from errors to their documentation. */
 import { assert, describe, it } from "@effect/vitest"
 import { Layer } from "effect"
-import { DocsUrl } from "../src/middleware/ErrorHelp.ts"
+import { DocsUrl } from "../src/middleware/RequestLifecycle.ts"
 import { idempotency, start } from "../testing/Service.ts"
 
 describe("an error links to the description of its code", () => {

@@ -14,7 +14,7 @@ import { type CreateTag, type Tag, Tags } from "@messaging-crm/core/Tags"
 import { WebhookDeliveryStore } from "@messaging-crm/core/WebhookDeliveries"
 import * as Mock from "@messaging-crm/provider-mock"
 import { Clock, Duration, Effect, Layer, Logger, Option, References, Stream } from "effect"
-import { ReadDeadline } from "../src/middleware/ReadDeadline.ts"
+import { ReadDeadline } from "../src/middleware/RequestLifecycle.ts"
 import { idempotency, orderReady, start } from "../testing/Service.ts"
 
 const serving = async (

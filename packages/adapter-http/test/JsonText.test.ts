@@ -1,7 +1,7 @@
 /** Tests of the defects of a JSON text that `JSON.parse` accepts. */
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Schema } from "effect"
-import { flawOf } from "../src/middleware/JsonText.ts"
+import { flawOf } from "../src/middleware/JsonBody.ts"
 
 /** Names that a parser that reads character by character could misread. */
 const names = ["a", "\"", "\\", "\\\"", "{", "}", "[", "]", ",", ":", "\u0000", "é", "\u{1F600}", "\uD800", "__proto__"]

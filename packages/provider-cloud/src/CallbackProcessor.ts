@@ -17,8 +17,7 @@ import { groupByAccount, parse, type Parsed, type ParsedEvent } from "./Callback
 import { ignored } from "./Callback/Entry.ts"
 import { type CloudAccount, CloudAccounts } from "./CloudAccounts.ts"
 import { countUnconnected, report } from "./IgnoredItems.ts"
-import { MediaLoader } from "./MediaLoader.ts"
-import { type EventWithFile, makeStoreWithFile } from "./MessageFiles.ts"
+import { type EventWithFile, makeStoreWithFile, MediaLoader } from "./MediaLoader.ts"
 import * as PersonTurns from "./PersonTurns.ts"
 import { Profiles } from "./Profiles.ts"
 

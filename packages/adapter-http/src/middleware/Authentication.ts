@@ -16,10 +16,10 @@ import * as ErrorMapping from "../api/ErrorMapping.ts"
 import * as Errors from "../api/Errors.ts"
 import * as Texts from "../api/ErrorTexts.ts"
 import { Authentication, Runs } from "../api/Pipeline.ts"
-import { identify } from "./Caller.ts"
 import { clientAddress } from "./ClientAddress.ts"
 import * as Deprecation from "./Deprecation.ts"
 import { addResponseHeaders } from "./Headers.ts"
+import { identify } from "./RequestLog.ts"
 import * as UnknownKeys from "./UnknownKeys.ts"
 
 /** The maximum number of concurrent requests of a key in a process. A reference, so that an operator can change it. */

@@ -1,15 +1,72 @@
 import { request_id_pattern, RequestId } from "@messaging-crm/core/Actor"
 import { Ids } from "@messaging-crm/core/Ids"
-import { Cause, Clock, Context, Effect, References, type Types } from "effect"
+import { Cause, Clock, Context, Duration, Effect, References, type Types } from "effect"
 import { HttpEffect, HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { errorCodeOf } from "../api/ErrorCode.ts"
 import * as Errors from "../api/Errors.ts"
 import * as Texts from "../api/ErrorTexts.ts"
-import { Caller } from "./Caller.ts"
-import { DocsUrl, helpOf } from "./ErrorHelp.ts"
 import { ResponseHeaders } from "./Headers.ts"
-import { withDeadline } from "./ReadDeadline.ts"
-import { recordRequest } from "./RequestLog.ts"
+import { Caller, recordRequest } from "./RequestLog.ts"
 import { isUnroutable, methodsOf, pathOf, routesOf } from "./Routes.ts"
+
+// ------------------------------------------- the time limit of a read
+
+/** The time limit of a read. A reference, so that an embedder can set it. */
+export const ReadDeadline = Context.Reference<Duration.Duration>(
+  "@messaging-crm/adapter-http/middleware/ReadDeadline",
+  { defaultValue: () => Duration.seconds(8) }
+)
+
+/**
+ * Ends a read that takes too long. A write cannot be stopped in the same way, because a sent commit
+ * continues: core's `WriteTime` limits it.
+ *
+ * A timer interrupts the route, the only part of a request that can be interrupted,
+ * and `recover` responds. A race would start two fibers for each read.
+ */
+const withDeadline = <E, R>(
+  { method }: HttpServerRequest.HttpServerRequest,
+  httpEffect: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
+) =>
+  method !== "GET" && method !== "HEAD" ? httpEffect : Effect.withFiber<
+    HttpServerResponse.HttpServerResponse,
+    E,
+    R
+  >((fiber) => {
+    const duration = fiber.getRef(ReadDeadline)
+    let isLate = false
+    const timer = setTimeout(() => {
+      isLate = true
+      fiber.interruptUnsafe()
+    }, Duration.toMillis(duration))
+    const onSuccess = (response: HttpServerResponse.HttpServerResponse) => {
+      clearTimeout(timer)
+      return Effect.succeed(response)
+    }
+    const onFailure = (cause: Cause.Cause<E>) => {
+      clearTimeout(timer)
+      return isLate
+        ? Effect.die(new Cause.TimeoutError(`The read took longer than ${Duration.format(duration)}`))
+        : Effect.failCause(cause)
+    }
+    return Effect.matchCauseEffect(httpEffect, { onSuccess, onFailure })
+  })
+
+// ------------------------------------------------------- the lifecycle
+
+/** Reference for the URL of the published guides, without a slash at its end; null if errors have no link. */
+export const DocsUrl = Context.Reference<string | null>("@messaging-crm/adapter-http/middleware/ErrorHelp/DocsUrl", {
+  defaultValue: () => null
+})
+
+/** Returns the header of an error that links to the description of its code; none for other responses. */
+const helpOf = (
+  docs_url: string | null,
+  response: HttpServerResponse.HttpServerResponse
+): Readonly<Record<string, string>> => {
+  const code = docs_url === null ? null : errorCodeOf(response)
+  return code === null ? {} : { link: `<${docs_url}/contract.html#error-${code}>; rel="help"` }
+}
 
 /** Responds to a method that a path does not have, with those that it has. */
 export const methodNotAllowed = (allow: string) =>

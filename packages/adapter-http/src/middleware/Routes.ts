@@ -2,8 +2,8 @@
  * The routes of the contract, which are found before Effect's router runs: it does not distinguish a wrong method from an
  * unknown path, and reads some paths differently from the contract.
  */
-import { Option } from "effect"
-import type { HttpServerRequest } from "effect/http"
+import { Layer, Option } from "effect"
+import { HttpMiddleware, type HttpServerRequest } from "effect/http"
 import { HttpApi } from "effect/http-api"
 import { Api } from "../api/Api.ts"
 
@@ -106,3 +106,12 @@ export const endpointOf = (request: HttpServerRequest.HttpServerRequest): Route 
   const method = request.method === "HEAD" ? "GET" : request.method
   return isUnroutable(request.method, path, routes) ? undefined : routes.find((route) => route.method === method)
 }
+
+/** Layer that names the span of a request by its route, and makes none for probes, metrics, and the docs page. Provide it to the server of the router. */
+export const spanNames = Layer.mergeAll(
+  Layer.succeed(HttpMiddleware.SpanNameGenerator, (request) => {
+    const [route] = routesOf(pathOf(request))
+    return route === undefined ? request.method : `${request.method} ${route.template}`
+  }),
+  Layer.succeed(HttpMiddleware.TracerDisabledWhen, (request) => /^\/(health|metrics|docs)\b/.test(request.url))
+)

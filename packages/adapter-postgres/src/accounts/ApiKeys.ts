@@ -1,7 +1,7 @@
 import { ApiKeyStore } from "@messaging-crm/core/ApiKeys"
 import { Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
-import { date } from "../database/Columns.ts"
+import { date } from "../database/Rows.ts"
 import { isRejection } from "../database/Writable.ts"
 import * as ApiKeyWindows from "./ApiKeyWindows.ts"
 

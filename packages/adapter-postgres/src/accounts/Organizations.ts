@@ -1,8 +1,7 @@
 import { Organization, OrganizationStore } from "@messaging-crm/core/Organizations"
 import { Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { columnsOf, date, json, optionalDate, stored } from "../database/Columns.ts"
-import { first, rows, run } from "../database/Rows.ts"
+import { columnsOf, date, first, json, optionalDate, rows, run, stored } from "../database/Rows.ts"
 import * as Audit from "../work/Audit.ts"
 
 const Row = stored(Organization)

@@ -2,8 +2,7 @@ import { ChannelAccountColumns, ChannelAccountStore } from "@messaging-crm/core/
 import { ChannelId, OrganizationId } from "@messaging-crm/core/Ids"
 import { Effect, Layer, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { stored } from "../database/Columns.ts"
-import { first, rows, run } from "../database/Rows.ts"
+import { first, rows, run, stored } from "../database/Rows.ts"
 import * as StatementBatcher from "../database/StatementBatcher.ts"
 
 const Owned = Schema.Struct({

@@ -17,8 +17,8 @@ import type { OrganizationId } from "@messaging-crm/core/Ids"
 import type { Found, PageRequest } from "@messaging-crm/core/Page"
 import { Effect, Predicate } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
-import { date, json, startOf } from "../database/Columns.ts"
 import type { LongRows } from "../database/LongRows.ts"
+import { date, json, startOf } from "../database/Rows.ts"
 
 /** How a page is found, and the filters that its contacts pass. */
 export interface Plan {

@@ -3,9 +3,8 @@ import { type ClaimedDelivery, WebhookDelivery, WebhookDeliveryStore } from "@me
 import { WebhookColumns } from "@messaging-crm/core/Webhooks"
 import { Effect, Layer, Schema, Struct } from "effect"
 import { SqlClient } from "effect/sql"
-import { columnsOf, stored } from "../database/Columns.ts"
 import { makeCommitOrTransactionClient } from "../database/CommitConnections.ts"
-import { rows } from "../database/Rows.ts"
+import { columnsOf, rows, stored } from "../database/Rows.ts"
 import * as StatementBatcher from "../database/StatementBatcher.ts"
 import { claimWork, Item } from "../work/WorkQueue.ts"
 

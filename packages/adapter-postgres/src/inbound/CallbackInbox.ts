@@ -1,9 +1,8 @@
 import { CallbackStore, StoredCallback } from "@messaging-crm/core/CallbackInbox"
 import { Effect, Layer, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { date, OptionalAt, stored } from "../database/Columns.ts"
 import { makeCommitOrTransactionClient } from "../database/CommitConnections.ts"
-import { first, rows } from "../database/Rows.ts"
+import { date, first, OptionalAt, rows, stored } from "../database/Rows.ts"
 
 const callbacks = rows(Schema.Struct({ ...stored(StoredCallback).fields, is_behind: Schema.Boolean }))
 

@@ -1,8 +1,7 @@
 import { MediaFile, MediaStore } from "@messaging-crm/core/Media"
 import { Effect, Layer, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { date } from "../database/Columns.ts"
-import { count, first, run } from "../database/Rows.ts"
+import { count, date, first, run } from "../database/Rows.ts"
 
 const file = first(MediaFile)
 

@@ -11,9 +11,8 @@ import {
 import type { PageRequest } from "@messaging-crm/core/Page"
 import { Effect, Layer, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { repeated, startOf, stored } from "../database/Columns.ts"
 import { longRows } from "../database/LongRows.ts"
-import { first, purge, rows, selection } from "../database/Rows.ts"
+import { first, purge, repeated, rows, selection, startOf, stored } from "../database/Rows.ts"
 import * as StatementBatcher from "../database/StatementBatcher.ts"
 
 const Row = Schema.Struct({

@@ -2,8 +2,7 @@ import { OrganizationId, WebhookId } from "@messaging-crm/core/Ids"
 import { Webhook, WebhookStore } from "@messaging-crm/core/Webhooks"
 import { Effect, Layer, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { columnsOf, stored } from "../database/Columns.ts"
-import { first, rows, run } from "../database/Rows.ts"
+import { columnsOf, first, rows, run, stored } from "../database/Rows.ts"
 
 const webhooks = rows(stored(Webhook))
 const webhookCount = first(Schema.Struct({ count: Schema.Int }))

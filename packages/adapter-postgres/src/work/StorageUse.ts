@@ -1,8 +1,7 @@
 import { StorageUseStore } from "@messaging-crm/core/StorageUse"
 import { Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { date } from "../database/Columns.ts"
-import { purge, rows } from "../database/Rows.ts"
+import { date, purge, rows } from "../database/Rows.ts"
 
 const sums = rows(Schema.Struct({ bytes: Schema.Number }))
 

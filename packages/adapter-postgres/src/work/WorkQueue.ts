@@ -7,7 +7,7 @@
  *
  * The last three columns list what each of the three writers of a lane writes, and when.
  *
- * | Column of `work_lanes` | Meaning | Commits: `Commit/Lanes.ts` | Claims: `schedule_lanes.sql` | Sweeps: `sweep_lanes.sql` |
+ * | Column of `work_lanes` | Meaning | Commits: `Commit/Work.ts` | Claims: `schedule_lanes.sql` | Sweeps: `sweep_lanes.sql` |
  * | --- | --- | --- | --- | --- |
  * | `cap`, `fifo` | the properties of its kind (core's `kind_rules`) | a new lane; `cap` also a throttle | – | – |
  * | `allowed` | how many items can be leased at once: `cap`, or fewer in a throttled lane; a claim returns it as `lane_cap` | a throttle | – | – |
@@ -39,7 +39,7 @@
  * lane that is not closed becomes idle when a claim finds no due item and claims none:
  * the lane is empty, or all its items are claimed or due later.
  *
- * Only `claim_work.sql` claims items. Commits (`Commit/Lanes.ts`) lock a lane only to
+ * Only `claim_work.sql` claims items. Commits (`Commit/Work.ts`) lock a lane only to
  * open or throttle it: one that is checked before a new item is due needs no lock.
  *
  * A commit decides this by its snapshot, while a concurrent claim may make the lane
@@ -55,9 +55,8 @@ import { OrganizationId } from "@messaging-crm/core/Ids"
 import { type Claim, WorkKind, WorkQueue } from "@messaging-crm/core/WorkQueue"
 import { Effect, Layer, Schema } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
-import { date, OptionalAt } from "../database/Columns.ts"
 import { makeCommitOrTransactionClient } from "../database/CommitConnections.ts"
-import { rows, run } from "../database/Rows.ts"
+import { date, OptionalAt, rows, run } from "../database/Rows.ts"
 
 /** The row of a claimed item. */
 export const Item = Schema.Struct({

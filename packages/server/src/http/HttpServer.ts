@@ -8,8 +8,7 @@
 import { createServer, type IncomingMessage, type Server } from "node:http"
 import type { Socket } from "node:net"
 import type { Duplex } from "node:stream"
-import { Connection, EdgeResponse, type Exchange } from "./Connection.ts"
-import { type ConnectionLimits, OpenConnections } from "./OpenConnections.ts"
+import { Connection, type ConnectionLimits, EdgeResponse, type Exchange, OpenConnections } from "./Connection.ts"
 import * as Rejections from "./Rejections.ts"
 
 export type { Rejected } from "./Rejections.ts"

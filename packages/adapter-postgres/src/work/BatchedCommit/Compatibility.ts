@@ -1,11 +1,10 @@
 /** Decides which commits can share a statement, and which can run at the same time. */
 import { type Changes, touchedId } from "@messaging-crm/core/Changes"
 import type { Table } from "@messaging-crm/core/Table"
-import * as Activity from "../Commit/Activity.ts"
 import * as Contacts from "../Commit/Contacts.ts"
-import * as Lanes from "../Commit/Lanes.ts"
 import type { CommitRequest } from "../Commit/Part.ts"
 import * as Rows from "../Commit/Rows.ts"
+import * as Work from "../Commit/Work.ts"
 
 const tablesOf = (rows: ReadonlyArray<{ readonly table: Table }> = []): string =>
   rows.length < 2
@@ -37,7 +36,7 @@ const shapes: { readonly [Part in Exclude<keyof Changes, "abandon">]-?: (changes
   expand: ({ expand }) => hasAny(expand),
   enqueue: ({ enqueue }) => hasAny(enqueue),
   expedite: ({ expedite }) => hasAny(expedite),
-  throttle: ({ throttle = [] }) => Lanes.shapeOf(throttle)
+  throttle: ({ throttle = [] }) => Work.shapeOf(throttle)
 }
 
 const shapesInOrder = Object.values(shapes)
@@ -71,7 +70,7 @@ export const exclusiveKeysOf = ({ changes, organization_id }: CommitRequest): Re
     ...[...remove, ...update].map((row) => Rows.rowKey({ ...row, organization_id })),
     ...(touch === undefined
       ? []
-      : Activity.tables_with_activity.map((table) =>
+      : Rows.tables_with_activity.map((table) =>
         Rows.rowKey({ table, key: { id: touchedId(table, touch) ?? "" }, organization_id })
       )),
     ...(response === undefined ? [] : [`idempotency_keys|${organization_id}|${response.key}`])
@@ -87,6 +86,6 @@ export const sharedKeysOf = (
   { changes: { expect = [], settle, throttle = [] }, organization_id }: CommitRequest
 ): ReadonlyArray<string> => [
   ...expect.map((row) => Rows.rowKey({ ...row, organization_id })),
-  ...(settle === undefined || settle.outcome === "keep" ? [] : [Lanes.nameOf(settle.claimed)]),
-  ...throttle.map(Lanes.nameOf)
+  ...(settle === undefined || settle.outcome === "keep" ? [] : [Work.nameOf(settle.claimed)]),
+  ...throttle.map(Work.nameOf)
 ]

@@ -1,10 +1,85 @@
 /** Rows of the resources' tables: expected, removed, updated, touched and inserted. */
 import { type Activity, type Expectation, type Removal, touchedId, type Update } from "@messaging-crm/core/Changes"
-import { lock_order, type Table } from "@messaging-crm/core/Table"
+import { MediaRows } from "@messaging-crm/core/Media"
+import { type ActivityPart, lock_order, type Table } from "@messaging-crm/core/Table"
+import { tables } from "@messaging-crm/core/Tables"
 import { withTextTimes } from "@messaging-crm/core/Timestamps"
 import { Record } from "effect"
-import { assignmentOf } from "./Activity.ts"
 import { inOrder, isAmong, type Owned, type Part, type Values } from "./Part.ts"
+
+// ------------------------------------------------------- assignment
+
+// The assignment of an update: to the columns of a row that changes set, and to those that an activity changes. `stored` is the row
+// before the statement, `updated` the row with the fields that the changes set, and `given` has both the fields and the activity,
+// `touch`. Each is null if the row is only touched, or only updated.
+
+/** The tables with activity. */
+export const tables_with_activity = Object.values(tables).filter(({ activity }) => activity !== null)
+
+/** SQL expressions by the column that each is assigned to. */
+type Expressions = Readonly<Record<string, string>>
+
+/** The row whose values remain if the activity does not replace them. */
+type Before = "stored" | "updated"
+
+const part_types: Readonly<Record<ActivityPart, string>> = {
+  at: "timestamptz",
+  conversation_id: "uuid",
+  last_inbound_at: "timestamptz",
+  preview: "text"
+}
+
+/** Returns the value of a part of the activity. */
+const valueOf = (part: ActivityPart = "at"): string => `(given.touch ->> '${part}')::${part_types[part]}`
+
+/** Returns the latest of the times of a column. If the update removes the stored time, only that of the activity counts. */
+const latestOf = (before: Before, column: string, value: string): string =>
+  `CASE WHEN ${before}.${column} IS NULL THEN ${value}
+          ELSE greatest(stored.${column}, ${before}.${column}, ${value}) END`
+
+/** Returns the expressions that move times forward. */
+const movedTimes = (table: Table, before: Before): Expressions => {
+  const { activity } = table
+  return activity === null ? {} : Record.map(
+    { [activity.latest]: "at" as const, ...activity.moved },
+    (part, column) => latestOf(before, column, valueOf(part))
+  )
+}
+
+/** Returns the expressions that replace values, unless the row has a later activity. */
+const replacedValues = (table: Table, before: Before): Expressions => {
+  const { activity } = table
+  if (activity === null) return {}
+  const { latest, newest } = activity
+  const remains = `given.touch IS NULL OR stored.${latest} > ${valueOf()}`
+  return Record.map(newest, (part, column) =>
+    `CASE WHEN ${remains} THEN ${before}.${column}
+          ELSE ${valueOf(part)} END`)
+}
+
+/** Returns the columns that a statement sets in a row, and their values. Without fields to set, it sets only those of the activity. */
+const assignmentOf = (table: Table, hasFields: boolean): string => {
+  const before = hasFields ? "updated" : "stored"
+  const assigned: Expressions = {
+    ...(hasFields ? Object.fromEntries(table.columns.map((column) => [column, `updated.${column}`])) : {}),
+    ...movedTimes(table, before),
+    ...replacedValues(table, before),
+    version: "stored.version + (given.fields IS NOT NULL)::integer"
+  }
+  const expressions = Object.values(assigned).join(",\n        ")
+  const row = hasFields
+    ? `(
+      SELECT
+        ${expressions}
+      FROM jsonb_populate_record(stored, coalesce(given.fields, '{}')) updated
+    )`
+    : `ROW (
+        ${expressions}
+    )`
+  return `(${Object.keys(assigned).join(", ")}) = ${row}`
+}
+
+// -------------------------------------------------------------- rows
 
 /** Returns the rank of a table in the order of locks. */
 const rankOf = ({ name }: Table): number => lock_order.findIndex((each) => each === name)
@@ -189,3 +264,17 @@ export const insertRows = ({ json }: Values, table: Table, rows: ReadonlyArray<O
     rows: rows.length
   }
 }
+
+/** Completes files whose bytes are already stored: from then on, they are visible. */
+export const completeFiles = ({ json }: Values, rows: ReadonlyArray<Owned<object>>): Part => ({
+  name: "media_completed",
+  body: `
+    UPDATE media stored
+    SET mime_type = given.mime_type, filename = given.filename, byte_size = given.byte_size
+    FROM jsonb_to_recordset(${json(sortedByKey(MediaRows.table, rows))}) AS given (
+      organization_id uuid, id uuid, mime_type text, filename text, byte_size integer
+    )
+    WHERE stored.organization_id = given.organization_id AND stored.id = given.id AND stored.byte_size IS NULL
+    RETURNING 1`,
+  rows: rows.length
+})

@@ -4,11 +4,8 @@ import { MediaRows } from "@messaging-crm/core/Media"
 import type { Table } from "@messaging-crm/core/Table"
 import { withTextTimes } from "@messaging-crm/core/Timestamps"
 import * as Audit from "../Audit.ts"
-import * as Activity from "./Activity.ts"
 import * as Contacts from "./Contacts.ts"
 import * as Events from "./Events.ts"
-import * as Lanes from "./Lanes.ts"
-import * as Media from "./Media.ts"
 import { type CommitRequests, inOrder, type Owned, type Part, type Values } from "./Part.ts"
 import * as Rows from "./Rows.ts"
 import * as Work from "./Work.ts"
@@ -102,7 +99,7 @@ type Merged = ReturnType<typeof merged>
 /** Returns the parts that expect, delete, update, and touch rows, in the order of locks. */
 const lockingParts = (values: Values, { expect, remove, touch, update }: Merged): ReadonlyArray<Part> => {
   const updates = new Map(Rows.byTable(update))
-  const touched = touch.length === 0 ? [] : Activity.tables_with_activity
+  const touched = touch.length === 0 ? [] : Rows.tables_with_activity
   const parts: ReadonlyArray<readonly [Table, ReadonlyArray<Part>]> = [
     ...Rows.byTable(expect).map(([table, rows]) => {
       const written = Rows.writtenRows(table, updates.get(table) ?? [], touch)
@@ -121,7 +118,7 @@ const insertingParts = (values: Values, { insert }: Merged): ReadonlyArray<Part>
   Rows.byTable(insert).flatMap(([table, inserts]) => {
     const rows = inserts.flatMap((some) => some.rows)
     return [
-      table === MediaRows.table ? Media.completeFiles(values, rows) : Rows.insertRows(values, table, rows),
+      table === MediaRows.table ? Rows.completeFiles(values, rows) : Rows.insertRows(values, table, rows),
       ...Contacts.insertCopies(values, table, rows)
     ]
   })
@@ -149,7 +146,7 @@ const partsOf = (values: Values, requests: CommitRequests): ReadonlyArray<Part> 
     ...(all.raise.length === 0 ? [] : Events.insertEvents(values, all.raise)),
     ...(all.expand.length === 0 ? [] : Events.expandEvents(values, all.expand)),
     ...Work.enqueueItems(values, all.enqueue, work),
-    ...Lanes.changeLanes(values, {
+    ...Work.changeLanes(values, {
       ...all,
       work: [
         ...(all.enqueue.length === 0 && work.length === 0 ? [] : ["work_inserted"]),
