@@ -103,8 +103,6 @@ export const DeliveryState = {
   retry: (next_attempt_at: Timestamp) => ({ status: "pending", next_attempt_at }) as const
 }
 
-// ------------------------------------------------------------ schedule
-
 /** The delay after the first, second … failed attempt. */
 export const delays = schedules.delivery.pauses
 

@@ -9,8 +9,6 @@
  */
 import { Effect, Option, Schema, SchemaAST, SchemaGetter, type SchemaIssue } from "effect"
 
-// ---------------------------------------------------------- converters
-
 /** Converts a value in one direction, and trusts that it is valid. */
 type Converter = (value: unknown) => unknown
 
@@ -250,8 +248,6 @@ export const valuesConverterOf = (ast: SchemaAST.AST): Option.Option<(values: Re
       Option.map((fields) => objectConverter(fields, "position"))
     )
     : Option.none()
-
-// -------------------------------------------------------------- codecs
 
 /** A schema whose codecs need no services. */
 export type OwnSchema = Schema.Codec<unknown, unknown>

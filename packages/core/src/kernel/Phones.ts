@@ -10,8 +10,6 @@ import { type Country, DefaultCountry } from "./Countries.ts"
 import { limits } from "./Limits.ts"
 import { plainLine, trimmedText } from "./Text.ts"
 
-// ------------------------------------------------------------ notation
-
 // How people write a phone number: as groups of digits with separators between them (contract §8.3). Anything else is no
 // notation of one number: a decimal fraction, a date, an extension, several numbers, or letters.
 
@@ -92,8 +90,6 @@ const notationOf = (written: string): Option.Option<Notation> => {
     has_trunk_zero: trunk_zero.test(line)
   })
 }
-
-// ------------------------------------------------------------- reading
 
 const international = /^\+[1-9][0-9]{4,14}$/
 /** Mexico's mobile numbers until 2019, which networks still use. */

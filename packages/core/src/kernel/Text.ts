@@ -6,8 +6,6 @@ import { type JsonSchema, Order, Schema, SchemaGetter } from "effect"
 import { normalizing } from "./Codecs.ts"
 import { limits } from "./Limits.ts"
 
-// ---------------------------------------------------------- plain text
-
 // The form in which phones, emails, and IDs are read, and in which texts are searched (contract §1.5). Programs add characters
 // that cannot be seen when people copy a value, and keyboards have other digits, dashes, and spaces than ASCII. A value must not
 // differ by them from the same value that was typed.
@@ -57,8 +55,6 @@ export const unseenIn = (value: string): ReadonlyArray<string> =>
     new Set(value.match(unseen)),
     (character) => `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}`
   )
-
-// ------------------------------------------------------------- measures
 
 /** Returns whether every store can keep a text: PostgreSQL's `text` has no U+0000 and no unpaired surrogates. */
 export const isStorable = (text: string): boolean => text.isWellFormed() && !text.includes("\u0000")
@@ -124,8 +120,6 @@ export const preview = (value: string): string => firstCharacters(value, limits.
 
 /** The text that replaces texts about a person whose data was erased. */
 export const erased = "[erased]"
-
-// ------------------------------------------------------------- schemas
 
 /**
  * Schema for text that every store can keep and return unchanged.

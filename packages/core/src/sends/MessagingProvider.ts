@@ -8,8 +8,6 @@ import { type Template, TemplateValues } from "./Template.ts"
 
 export { FailureReason } from "../kernel/FailureReason.ts"
 
-// ------------------------------------------------------------- content
-
 /**
  * Schema for the complete content of a send, so that the worker has to load nothing else to send it.
  *

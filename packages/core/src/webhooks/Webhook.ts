@@ -7,8 +7,6 @@ import { jsonSchemaOnly, Text } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import { declareRows, pickFields, type Row } from "../work/Rows.ts"
 
-// -------------------------------------------------------------- health
-
 // When failures of a webhook's endpoint pause the webhook, and when they disable it (contract §14.3, §14.9).
 
 /** The failures of an endpoint since its last success. */

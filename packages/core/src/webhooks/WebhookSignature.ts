@@ -13,8 +13,6 @@ import { equalConstantTime, type Secrets } from "../kernel/Secrets.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
 import { traced } from "../kernel/Traces.ts"
 
-// ------------------------------------------------------------- secrets
-
 /** How long a former secret signs in addition to the new one. */
 const overlap = Duration.hours(24)
 
@@ -59,8 +57,6 @@ export const sealRotated = Effect.fnUntraced(function*(
   const text = Option.isNone(stored) ? secret : addSecret(stored.value, secret, now)
   return text === null ? null : yield* seal(context, text)
 })
-
-// ---------------------------------------------------------- signatures
 
 /** The signed parts of an attempt. */
 export interface Signed {

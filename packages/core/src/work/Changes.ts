@@ -20,8 +20,6 @@ import type { AuditRecord } from "./Audit.ts"
 import { type Declaration, type Table, tableOf } from "./Table.ts"
 import { type ClaimedWork, kind_rules, type Work, type WorkKind } from "./WorkQueue.ts"
 
-// ------------------------------------------------------- raised events
-
 /** The resource that an event is about, as the change leaves it. It is encoded and stored only if a webhook asks for it. */
 export interface EventResource {
   /** The name of its field in the event's `data`. */
@@ -59,8 +57,6 @@ export const deliveryIdOf = (event_id: EventId, webhook_id: WebhookId): WebhookD
   // Replacing the last digits of a UUID gives a UUID.
   return `${event_id.slice(0, 24)}${tail.toString(16).padStart(12, "0")}` as WebhookDeliveryId
 }
-
-// ------------------------------------------------------------- changes
 
 /** The version of a row: 1 when it is inserted, one more with every update. Activity does not change it. */
 export type Version = number

@@ -26,8 +26,6 @@ import * as WriteTime from "./WriteTime.ts"
 export type { DecisionContext } from "./Changes.ts"
 export { ConcurrentChanges, ConflictBackoff } from "./ConflictRetries.ts"
 
-// ------------------------------------------------------------- records
-
 /** A call of an audited operation. */
 export interface Call {
   readonly name: AuditedOperation
@@ -91,8 +89,6 @@ export const makeReturnResponse = Effect.map(RecordedResponses.make, (responses)
   return <A extends Resource, Out>(call: Call, respond: Respond<A, Out>): MakeRecords<A, Out> => (decision, context) =>
     respondAndRecord(call, respond, decision, context)
 })
-
-// ---------------------------------------------------------- operations
 
 /** How an operation writes: its load and its decision. */
 export interface LoadAndDecide<Loaded, A, Rejection, R> {

@@ -10,8 +10,6 @@ import { Decide } from "./Decide.ts"
 import { SecretCanary } from "./SecretCanary.ts"
 import { type Claim, type ClaimedWork, kind_rules, LeaseTime, type WorkKind, WorkSignal } from "./WorkQueue.ts"
 
-// ----------------------------------------------------------- execution
-
 /** The number of defects after which an item is abandoned. */
 const defect_max = schedules.defect.pauses.length
 
@@ -88,8 +86,6 @@ const makePerform = Effect.gen(function*() {
 
   return perform
 })
-
-// ---------------------------------------------------------------- loop
 
 /**
  * The maximum number of items of one claim of the loop. All of them begin at once, without a pause for requests of the same

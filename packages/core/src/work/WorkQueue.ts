@@ -31,7 +31,7 @@ export const WorkKind = Schema.Literals([
 ])
 export type WorkKind = typeof WorkKind.Type
 
-/** What distinguishes one kind of work from the others. */
+/** The rules by which one kind of work differs from the others. */
 interface KindRules {
   /** The cap of its lanes. */
   readonly cap: number
@@ -48,11 +48,11 @@ const own_work = { retries: schedules.defect, defect_level: "Error", is_counted:
 
 /** The rules of each kind. */
 export const kind_rules: Readonly<Record<WorkKind, KindRules>> = {
-  send: { ...own_work, cap: 1, fifo: true },
-  send_outcome: { ...own_work, cap: 1, fifo: true },
-  webhook_event: { ...own_work, cap: 16, fifo: false, retries: schedules.event },
-  webhook_delivery: { ...own_work, cap: 16, fifo: false },
-  webhook_replay: { ...own_work, cap: 1, fifo: true },
+  send: { cap: 1, fifo: true, ...own_work },
+  send_outcome: { cap: 1, fifo: true, ...own_work },
+  webhook_event: { cap: 16, fifo: false, ...own_work, retries: schedules.event },
+  webhook_delivery: { cap: 16, fifo: false, ...own_work },
+  webhook_replay: { cap: 1, fifo: true, ...own_work },
   callback: { cap: 32, fifo: false, retries: schedules.callback, defect_level: "Warn", is_counted: false }
 }
 
