@@ -6,6 +6,7 @@ import type { AddressInfo } from "node:net"
 import { text } from "node:stream/consumers"
 import { chromium } from "playwright-core"
 import { assert, it, onTestFinished } from "vitest"
+import { assertAccessible } from "./Accessibility.ts"
 
 const conversations = Array.from({ length: 10_000 }, (_, index) => ({
   id: `conversation-${index}`,
@@ -283,4 +284,5 @@ it("shows files, locations, contacts, orders, choices, and reactions in the thre
   await bubble(9).getByText("The offer").waitFor()
   await bubble(10).getByText("poll: shown only in the network’s own app").waitFor()
   await bubble(11).getByText("Too late (code 131047)").waitFor()
+  await assertAccessible(page, "messages of all kinds")
 })

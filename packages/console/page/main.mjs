@@ -4,6 +4,7 @@ import { clearError, refreshing, showingErrors } from "./actions.mjs"
 import * as activity from "./development/activity.mjs"
 import { webhooksView } from "./development/webhookList.mjs"
 import { loadWebhooks } from "./development/webhooks.mjs"
+import { drawAndKeepFocus } from "./elements/focus.mjs"
 import * as icons from "./elements/icons.mjs"
 import * as inbox from "./inbox/conversationList.mjs"
 import { refreshInbox } from "./inbox/conversations.mjs"
@@ -86,14 +87,15 @@ const page = () =>
   ${
     state.error === null ? "" : html`<div class="toast" role="alert">${state.error}
     <button aria-label="Dismiss" @click=${clearError}>×</button></div>`
-  }`
+  }
+  <p class="announcement hidden" role="status">${state.announcement}</p>`
 
 /** The title of the console's options. */
 const { title } = document
 
 drawPageWith(() => {
   document.title = state.unread.size > 0 ? `(${state.unread.size}) ${title}` : title
-  drawAndScroll(() => render(page(), document.body))
+  drawAndKeepFocus(() => drawAndScroll(() => render(page(), document.body)))
 })
 
 /** Shows the view, the conversation, and the part of it that the address names. */

@@ -18,6 +18,12 @@ const initialState = {
   isLive: false,
   /** @type {string | null} */
   error: null,
+  /**
+   * The text for screen readers about what has just happened.
+   *
+   * @type {string}
+   */
+  announcement: "",
   setup: {
     /** @type {ReadonlyArray<Channel>} */
     channels: [],

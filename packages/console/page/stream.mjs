@@ -1,5 +1,6 @@
 // The stream of changes: each message of the server changes the state.
 import { refreshDeliveries } from "./development/webhooks.mjs"
+import { announceFailure, noteReceived } from "./inbox/announcements.mjs"
 import { loadConversations, refreshConversation } from "./inbox/conversations.mjs"
 import { applyMessageStatus, refreshContact } from "./inbox/openConversation.mjs"
 import { applySend } from "./inbox/unsent.mjs"
@@ -18,11 +19,13 @@ const shown_max = 300
 const onEvent = (event) => {
   const { conversation_id } = event.data
   updateState({ events: [...state.events, event].slice(-shown_max) })
+  if (event.type === "message.received") noteReceived(event.data.conversation_id)
   if (event.type === "message.updated" && event.data.status !== "edited" && event.data.status !== "deleted") {
     applyMessageStatus({ message_id: event.data.message_id, status: event.data.status })
   } else if (conversation_id !== null) refreshConversation(conversation_id)
   if (event.type === "send.failed") {
     const { failure_reason, send_id } = event.data
+    announceFailure(event.data)
     applySend({ id: send_id, conversation_id, failure_reason, status: "failed", created_at: event.timestamp })
   }
   if (event.type === "message.received" && event.data.conversation_id !== state.conversation?.id) {

@@ -2,6 +2,7 @@
 import { assert, it } from "@effect/vitest"
 import { Context, Effect, Exit, Layer, Scope } from "effect"
 import type { Browser, BrowserContext, Page } from "playwright-core"
+import { assertAccessible } from "../../console/browser/Accessibility.ts"
 import { startConsole } from "../test/console/ConsoleScene.ts"
 import { startHttpServer } from "../testing/processes/TestHttpServer.ts"
 import { browser, watch } from "./Chromium.ts"
@@ -46,6 +47,9 @@ const from = (external_id: string, display_name: string) => ({ external_id, disp
 
 const cookiesOf = async (context: BrowserContext, origin: string) =>
   (await context.cookies(origin)).filter(({ name }) => name.startsWith("__Host-messaging-crm-"))
+
+/** A page without styles has the browser's own dark colors, whose background axe-core takes for white. */
+const unstyled = ["light"] as const
 
 it.layer(Opened.layer, { timeout: "1 minute" })("the console of `serve --console`", (it) => {
   it.effect("shows two members the same messages, and records who has done what", () =>
@@ -110,6 +114,31 @@ it.layer(Opened.layer, { timeout: "1 minute" })("the console of `serve --console
       await desk.context.close()
       await phone.context.close()
     }))
+
+  it.effect("has accessible pages before, during, and after a session", () =>
+    using(async ({ chrome, scene }) => {
+      const member = await scene.add("marie@acme.example")
+      await scene.crm.receive(scene.channel.id, { from: from("+4915112345671", "Max") })
+      const { context, page } = await logIn(chrome, scene.at("/console"), member.email)
+      await rowOf(page, "Max").click()
+      await page.locator(".bubble").first().waitFor()
+      await assertAccessible(page, "the inbox of a member")
+      await page.goto(scene.at("/console"))
+      await page.getByRole("button", { name: "Log out" }).click()
+      await page.getByRole("button", { name: "Sign out" }).click()
+      await page.getByRole("heading", { name: "Logged out" }).waitFor()
+      await assertAccessible(page, "logged out", unstyled)
+      for (const path of ["callback?state=a", "logged-out?state=a"]) {
+        await page.goto(scene.at(`/console/${path}`))
+        await page.getByRole("heading", { name: "has expired" }).waitFor()
+        await assertAccessible(page, path, unstyled)
+      }
+      await page.goto(scene.at("/console/login"))
+      await signIn(page, "stranger@acme.example")
+      await page.getByRole("heading", { name: "No access" }).waitFor()
+      await assertAccessible(page, "no access", unstyled)
+      await context.close()
+    }), 120_000)
 
   it.effect("leads a removed member to the login, which gives no access", () =>
     using(async ({ chrome, scene }) => {

@@ -44,7 +44,8 @@ export class Opened extends Context.Service<Opened, {
         const page = await chrome.newPage({ viewport: { width: 1200, height: 700 }, colorScheme: "light" })
         const responses: Array<string> = []
         page.on("response", async (response) => {
-          const headers = JSON.stringify(await response.allHeaders())
+          // A response can arrive while the browser is closed.
+          const headers = JSON.stringify(await response.allHeaders().catch(() => ({})))
           if (!headers.includes("text/event-stream")) responses.push(headers, await response.text().catch(() => ""))
         })
         const { asked, complaints } = watch(page)

@@ -1,6 +1,7 @@
 // The frame of all dialogs, and a field of several.
 import { html, render } from "lit-html"
 import { errorMessageOf } from "../actions.mjs"
+import { rememberFocus } from "./focus.mjs"
 import { channelName } from "./formats.mjs"
 import { oneAtATime } from "./throttle.mjs"
 
@@ -9,6 +10,19 @@ import { oneAtATime } from "./throttle.mjs"
  * @import { TemplateResult } from "lit-html"
  * @typedef {(field: string) => string} ValueOf
  */
+
+/**
+ * The functions that return the focus when a dialog closes.
+ *
+ * @type {WeakMap<Element, () => void>}
+ */
+const returns = new WeakMap()
+
+/** Returns the function that returns the focus after a dialog that opens now. One that another dialog opens replaces it. */
+const returnAfter = () => {
+  const opener = document.activeElement?.closest("dialog")
+  return (opener instanceof Element ? returns.get(opener) : undefined) ?? rememberFocus()
+}
 
 /**
  * Opens a dialog, which is removed when it closes. `run` receives a function that returns the value of a field. An error is
@@ -23,6 +37,8 @@ import { oneAtATime } from "./throttle.mjs"
 export const openDialog = (title, { cancel = "Cancel", submit }, fields, run) => {
   const element = document.createElement("dialog")
   element.setAttribute("aria-label", title)
+  const returnFocus = returnAfter()
+  returns.set(element, returnFocus)
   document.body.append(element)
   let error = ""
   const submitOnce = oneAtATime(async (/** @type {HTMLFormElement} */ form) => {
@@ -53,7 +69,10 @@ export const openDialog = (title, { cancel = "Cancel", submit }, fields, run) =>
       }<button class="primary">${submit}</button></div></form>`,
       element
     )
-  element.addEventListener("close", () => element.remove())
+  element.addEventListener("close", () => {
+    element.remove()
+    returnFocus()
+  })
   draw()
   element.showModal()
 }

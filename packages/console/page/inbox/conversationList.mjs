@@ -1,5 +1,5 @@
 // Draws the list of conversations, of which only the visible rows are in the document.
-import { html } from "lit-html"
+import { html, nothing } from "lit-html"
 import { showingErrors } from "../actions.mjs"
 import { avatar } from "../elements/avatar.mjs"
 import { channelName, nameOf, timeOrDate } from "../elements/formats.mjs"
@@ -135,11 +135,12 @@ export const conversationList = (newMessage, account) => {
   const first = Math.max(0, Math.floor((element?.scrollTop ?? 0) / row_height) - margin_rows)
   const count = Math.ceil((element?.clientHeight ?? 900) / row_height) + 2 * margin_rows
   const rows = state.conversations.slice(first, first + count)
+  const selected = rows.find(({ id }) => id === state.conversation?.id)
   return html`<section class="list" aria-label="Conversations">
     ${account}<header><h1>Inbox</h1>${newMessage}</header>
     ${filters()}${state.found === null ? "" : foundContacts(state.found)}
     <ul class="conversations" role="listbox" tabindex="0" ?hidden=${state.found !== null} aria-label="Conversations"
-      aria-activedescendant=${state.conversation === null ? "" : `c-${state.conversation.id}`}
+      aria-activedescendant=${selected === undefined ? nothing : `c-${selected.id}`}
       @scroll=${onListScroll} @keydown=${onListKey}>
       <li class="space" role="presentation" .style=${`height: ${state.conversations.length * row_height}px`}></li>
       ${rows.map((conversation, index) => conversationRow(conversation, first + index))}

@@ -2,6 +2,7 @@
 import { refreshing, showingErrors } from "../actions.mjs"
 import { callOperation } from "../server.mjs"
 import { isVisible, state, updateState } from "../store.mjs"
+import { announcementFor } from "./announcements.mjs"
 import { collectIds } from "./collectIds.mjs"
 import { matchesQuery, withConversations } from "./lists.mjs"
 import { refreshThread, updateIfOpen } from "./openConversation.mjs"
@@ -72,6 +73,7 @@ const single_reads_max = 5
 
 const changedIds = collectIds(async (ids) => {
   const list = currentList
+  const announce = announcementFor(ids)
   const hasOpen = ids.includes(state.conversation?.id ?? "")
   // Most changed conversations are at the top of the list. Others have left it, or more have changed than fit on a page.
   const page = ids.length > 1
@@ -87,6 +89,7 @@ const changedIds = collectIds(async (ids) => {
     updateState({ conversations: page.data, cursor: page.next_cursor, isLoading: false })
   }
   mergeConversations([...page.data, ...updates])
+  announce([...page.data, ...updates])
   for (const conversation of [...page.data, ...updates]) updateIfOpen(conversation.id, { conversation })
   if (hasOpen) await refreshThread()
 })

@@ -46,15 +46,25 @@ const onSearchInput = ({ target }) => {
   if (target.value === "") updateState({ found: null })
 }
 
+/**
+ * Puts the focus into an element after the changes are drawn, because the chosen one is removed.
+ *
+ * @param {string} selector
+ */
+const focusSoon = (selector) =>
+  requestAnimationFrame(() => /** @type {HTMLElement | null} */ (document.querySelector(selector))?.focus())
+
 /** @param {Contact} contact */
 const chooseContact = (contact) => {
   updateState({ found: null, chosenContact: { id: contact.id, name: nameOfContact(contact) } })
   void loadConversations("all", { contact_id: contact.id })
+  focusSoon(".conversations")
 }
 
 const showAllContacts = () => {
   updateState({ chosenContact: null })
   void loadConversations("open", {})
+  focusSoon(".filters input")
 }
 
 /** @param {Event & { target: HTMLSelectElement }} event */

@@ -3,6 +3,7 @@ import { showingErrors } from "../actions.mjs"
 import { oneAtATime } from "../elements/throttle.mjs"
 import { callOperation } from "../server.mjs"
 import { state, updateState } from "../store.mjs"
+import { announceEarlierFailure } from "./announcements.mjs"
 import { isOpen, refreshThread } from "./openConversation.mjs"
 import { scrollToEnd } from "./scroll.mjs"
 import { openTemplateDialog } from "./templateDialog.mjs"
@@ -22,6 +23,7 @@ const refreshShowingErrors = showingErrors(refreshThread)
 const showSend = (send, message, text) => {
   updateState({ sentContents: new Map(state.sentContents).set(send.id, { message, text }) })
   applySend(send)
+  announceEarlierFailure(send.id)
 }
 
 /**

@@ -56,7 +56,7 @@ export const threadView = () => {
     }</p></section>`
   }
   return html`<section class="thread" aria-label="Conversation">${conversationHeader(conversation)}
-    <ol class="messages" aria-live="polite" tabindex="0" @scroll=${onMessagesScroll}>${threadItems(conversation)}</ol>
+    <ol class="messages" tabindex="0" @scroll=${onMessagesScroll}>${threadItems(conversation)}</ol>
     ${composer(conversation)}
   </section>
   <aside class="details" aria-label="Contact">${backLink(`#/inbox/${conversation.id}`, "Back to the conversation")}${
