@@ -32,6 +32,8 @@ it.layer(Opened.layer, { timeout: "1 minute" })("an agent in the console", (it) 
       await failed.getByText("Not sent.").waitFor()
       await failed.getByText("The number is not on the network, or cannot be reached.").waitFor()
       await failed.getByText("Check the contact’s number.").waitFor()
+      const whiteSpace = (element: Element) => getComputedStyle(element).whiteSpace
+      assert.strictEqual(await failed.locator(".failure p").evaluate(whiteSpace), "normal")
       await failed.getByText("20% off everything until Sunday").waitFor()
       await page.getByRole("option", { selected: true }).getByText("Not sent").waitFor()
       await page.reload()
