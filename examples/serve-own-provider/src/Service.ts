@@ -17,7 +17,7 @@ const outbound = Layer.succeed(MessagingProvider, {
 
 const Params = Schema.Struct({ channel_id: ChannelId })
 
-/** What this network posts for a message of a person. */
+/** A callback of this network: a message of a person. */
 const Callback = Schema.Struct({ id: Schema.String, from: Schema.String, text: Schema.String })
 
 const respond = (status: number, text: string) => () => Effect.succeed(HttpServerResponse.text(text, { status }))

@@ -16,6 +16,7 @@ export const context = {
 /** The headers of a write. The token proves to the server that its own page sends it. */
 const headers = { "content-type": "application/json", "x-csrf-token": options["token"] ?? "" }
 
+/** Whether the page is about to open another one. */
 let isLeaving = false
 
 /** Opens the login page, which returns to the shown address. Once, because each visit begins another login. */
@@ -26,9 +27,12 @@ const logIn = () => {
 
 /** Ends all sessions of the person who has logged in. The server can name the address that ends a session elsewhere. */
 export const logOut = async () => {
-  const response = await fetch(`${path}/logout`, { method: "POST", headers })
+  // Other requests fail as soon as the session has ended, and would begin a login.
+  isLeaving = true
+  const response = await fetch(`${path}/logout`, { method: "POST", headers }).finally(() => isLeaving = false)
   const { ok, status } = response
   if (!ok && status !== 401) throw new Error(`The server responded with ${status}. Try again.`)
+  isLeaving = true
   const next = status === 200 ? (await response.json()).location : `${path}/logged-out`
   location.assign(next)
 }

@@ -63,12 +63,8 @@ const createContacts = Effect.fnUntraced(function*(regular: Tag) {
       contacts.create(CreateContact.make({ first_name, last_name, primary_phone, company, source: "demo", tag_ids }))
     )
   }
+  yield* Effect.forEach(manyContacts, (input) => Effect.orDie(contacts.create(input)), { discard: true })
 })
-
-/** Creates contacts that begin every list of contacts, because they are the newest. */
-const createManyContacts = Contacts.use((contacts) =>
-  Effect.forEach(manyContacts, (input) => Effect.orDie(contacts.create(input)), { discard: true })
-)
 
 /** Starts conversations with contacts, and with two numbers whose sends fail. */
 const startConversations = Effect.fnUntraced(function*(channel_id: ChannelId, template_id: string) {
@@ -145,7 +141,6 @@ export const createOrganization = Effect.gen(function*() {
     yield* createContacts(regular)
     yield* createConversations(connected)
     yield* closeAndAssign(owner.id)
-    yield* createManyContacts
     const { key } = yield* Effect.orDie(
       keys.create(CreateApiKey.make({ created_by: owner.id, name: "demo", scopes: Scope.literals, expires: "1y" }))
     )

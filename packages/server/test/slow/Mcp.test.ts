@@ -197,7 +197,8 @@ it.live("`serve` has the paths of agents only with --mcp, and over one database"
     }, Effect.scoped)
     assert.strictEqual(yield* statusWith([]), 404)
     assert.strictEqual(yield* statusWith(["--mcp"]), 200)
-    const cells = { SECRET_KEY: service.SECRET_KEY, PROVIDER: "mock", CELLS: `a=${service.DATABASE_URL}` }
+    const CELLS = `a=${service.DATABASE_URL} b=${yield* Databases.migrated}`
+    const cells = { SECRET_KEY: service.SECRET_KEY, PROVIDER: "mock", CELLS }
     const { code, stderr } = yield* Processes.run(["serve", "--mcp", "--port", "0"], cells)
     assert.strictEqual(code, 1, stderr)
     assert.include(stderr, "Set DATABASE_URL to the database of a cell instead of CELLS.")
