@@ -7,7 +7,6 @@
  * Prints one JSON document. Reads `/proc`, so it works on Linux only.
  */
 import { Effect } from "effect"
-import { loadavg } from "node:os"
 import * as CellsCluster from "./cells/Cluster.ts"
 import * as Outage from "./cells/Outage.ts"
 import { type Kind, mixed, requestsOf } from "./cells/Requests.ts"
@@ -25,8 +24,6 @@ const contacts = Math.floor(sizes.contacts / organizations)
 const served = { none: ["a-1"], one: ["a-1"], two: ["a-1", "b-1"], four: ["a-1", "a-2", "b-1", "b-2"] } as const
 
 type Name = keyof typeof served
-
-const note = (text: string) => Effect.sync(() => process.stderr.write(`${text}, load ${loadavg()[0]?.toFixed(1)}\n`))
 
 /** Starts a process that serves cells, or the first one without cells. */
 const start = Effect.fnUntraced(function*({ cells, environment, settingOf }: CellsCluster.Cluster, name: Name) {
@@ -61,7 +58,7 @@ const runnerOf = (
 }
 
 const measureCells = Effect.fnUntraced(function*(first_server: string) {
-  yield* note("filling")
+  yield* Benchmark.note("filling")
   const cluster = yield* CellsCluster.make(first_server, contacts)
   const readPostgres = yield* CellsCluster.makeReadPostgres(cluster.servers)
   const tidy = Effect.promise(() => Promise.all(cluster.servers.map(PopulationRows.tidy))).pipe(Effect.asVoid)
@@ -78,7 +75,7 @@ const measureCells = Effect.fnUntraced(function*(first_server: string) {
   /** Measures targets, and compares each with the first of them. */
   const compare = Effect.fnUntraced(
     function*(targets: ReadonlyArray<Targets.Target<Name>>, kinds: ReadonlyArray<Kind>, are_per_cell = false) {
-      yield* note(kinds.length === 1 ? kinds[0] ?? "" : "mixed")
+      yield* Benchmark.note(kinds.length === 1 ? kinds[0] ?? "" : "mixed")
       const runners = targets.map((target) => runnerOf(cluster, target, { are_per_cell, kinds }))
       const rounds = yield* Rounds.run(load, runners, options)
       const [first = []] = rounds.values()
@@ -102,7 +99,7 @@ const measureCells = Effect.fnUntraced(function*(first_server: string) {
     kinds,
     (kind) => Effect.map(compare([none, one], [kind]), (targets) => ({ kind, targets }))
   )
-  yield* note("outage")
+  yield* Benchmark.note("outage")
   const groupOf = Effect.fnUntraced(function*(server: 0 | 1) {
     const ranges = cluster.cells.filter((cell) => cell.server === server).map(({ first, last }) => ({
       first,

@@ -7,7 +7,6 @@
  * write; and bytes on disk with indexes. Prints tables and one JSON document. Reads `/proc`, so it works on Linux only.
  */
 import { Effect } from "effect"
-import { loadavg } from "node:os"
 import * as Measurement from "./cost/Measurement.ts"
 import * as Needs from "./cost/Needs.ts"
 import * as Operations from "./cost/Operations.ts"
@@ -22,8 +21,6 @@ import * as PopulationRows from "./load/PopulationRows.ts"
 
 const { items, pairs } = Arguments.numbers({ pairs: 2, items: 2000 })
 const sizes = [10, 1_000, 100_000]
-
-const note = (text: string) => Effect.sync(() => process.stderr.write(`${text}, load ${loadavg()[0]?.toFixed(1)}\n`))
 
 /** Starts a server and a worker. */
 const startPrograms = Effect.fnUntraced(function*({ environment, server }: Service.Cluster) {
@@ -40,7 +37,7 @@ const measureAll = Effect.fnUntraced(function*(bench: Operations.Bench, programs
   yield* Measurement.keepUp
   const at_rest = yield* Measurement.measureRest(programs)
   const measure = (name: keyof typeof operations) =>
-    Effect.andThen(note(name), Measurement.measure(programs, pairs, operations[name](bench)))
+    Effect.andThen(Benchmark.note(name), Measurement.measure(programs, pairs, operations[name](bench)))
   const { delivered, inbound, ...others } = {
     read: yield* measure("read"),
     list: yield* measure("list"),

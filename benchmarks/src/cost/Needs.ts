@@ -8,7 +8,9 @@ export interface Mix {
   readonly daily: Readonly<Record<Operation, number>>
 }
 
-export type Operation = "delivery" | "inbound" | "list" | "read" | "send" | "update" | "upsert"
+const operations = ["delivery", "inbound", "list", "read", "send", "update", "upsert"] as const
+
+export type Operation = typeof operations[number]
 
 export type Costs = Readonly<Record<Operation, Cost>>
 
@@ -60,8 +62,6 @@ export interface Need {
   /** Connections to each server, with all processes for all cells. */
   readonly connections: number
 }
-
-const operations: ReadonlyArray<Operation> = ["delivery", "inbound", "list", "read", "send", "update", "upsert"]
 
 /** Returns the cost of a day of one organization. */
 export const dayOf = (costs: Costs, { daily }: Mix): Cost =>

@@ -6,6 +6,10 @@ import { SqlClient } from "effect/sql"
 import { cpus, loadavg } from "node:os"
 import { bundled, folder, Processes } from "./Fixtures.ts"
 
+/** Prints the progress of a benchmark, with the load of the machine. */
+export const note = (text: string) =>
+  Effect.sync(() => process.stderr.write(`${text}, load ${loadavg()[0]?.toFixed(1)}\n`))
+
 /** Connects to a database. The default number of connections is that of the service. */
 export const database = (url: string, connections = 10) => Client.layer({ url: Redacted.make(url), connections })
 

@@ -29,12 +29,15 @@ const logIn = () => {
 export const logOut = async () => {
   // Other requests fail as soon as the session has ended, and would begin a login.
   isLeaving = true
-  const response = await fetch(`${path}/logout`, { method: "POST", headers }).finally(() => isLeaving = false)
-  const { ok, status } = response
-  if (!ok && status !== 401) throw new Error(`The server responded with ${status}. Try again.`)
-  isLeaving = true
-  const next = status === 200 ? (await response.json()).location : `${path}/logged-out`
-  location.assign(next)
+  try {
+    const response = await fetch(`${path}/logout`, { method: "POST", headers })
+    const { ok, status } = response
+    if (!ok && status !== 401) throw new Error(`The server responded with ${status}. Try again.`)
+    location.assign(status === 200 ? (await response.json()).location : `${path}/logged-out`)
+  } catch (error) {
+    isLeaving = false
+    throw error
+  }
 }
 
 /**

@@ -2,7 +2,7 @@
 import { it } from "@effect/vitest"
 import type { Page } from "playwright-core"
 import { assertAccessible } from "../../console/browser/Accessibility.ts"
-import { Opened, using } from "./OpenedConsole.ts"
+import { Opened, startConversation, using } from "./OpenedConsole.ts"
 
 const show = async (page: Page, hash: string) => {
   await page.setViewportSize({ width: 1280, height: 844 })
@@ -74,18 +74,13 @@ it.layer(Opened.layer, { timeout: "1 minute" })("an accessible console", (it) =>
     () =>
       using(async ({ page }) => {
         for (
-          const [phone, outcome] of [["+49 151 777 0002", "Not sent."], [
-            "+49 151 777 0006",
-            "Outcome unknown."
-          ]] as const
+          const [phone, outcome] of [
+            ["+49 151 777 0002", "Not sent."],
+            ["+49 151 777 0006", "Outcome unknown."]
+          ] as const
         ) {
           await show(page, "#/inbox")
-          await page.getByRole("button", { name: "New", exact: true }).click()
-          await page.getByLabel("Phone number").fill(phone)
-          await page.getByRole("combobox", { name: "Template" }).selectOption({ label: "spring_sale (en)" })
-          await page.getByLabel("Body {{1}}").fill("20%")
-          await page.getByLabel("Body {{2}}").fill("Sunday")
-          await page.getByRole("dialog").getByRole("button", { name: "Send" }).click()
+          await startConversation(page, phone)
           await page.locator(".unsent").getByText(outcome).waitFor()
           await assertAccessible(page, outcome)
         }

@@ -1,4 +1,4 @@
-/** The console without a mouse: the focus, dialogs, and what a screen reader says, in Debian's Chromium over a running `dev`. */
+/** The console by keyboard: the focus, dialogs, and what a screen reader announces, in Debian's Chromium over a running `dev`. */
 import { assert, it } from "@effect/vitest"
 import type { Locator, Page } from "playwright-core"
 import { Opened, using } from "./OpenedConsole.ts"

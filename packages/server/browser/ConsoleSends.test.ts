@@ -1,19 +1,9 @@
 /** The console for an agent: sends that failed, the reply window, and templates, in Debian's Chromium over a running `dev`. */
 import { assert, it } from "@effect/vitest"
 import type { Page } from "playwright-core"
-import { Opened, using } from "./OpenedConsole.ts"
+import { Opened, startConversation, using } from "./OpenedConsole.ts"
 
 const threadOf = (page: Page) => page.getByRole("region", { name: "Conversation", exact: true })
-
-/** Starts a conversation with a number, whose last digits determine the outcome. */
-const startConversation = async (page: Page, phone: string) => {
-  await page.getByRole("button", { name: "New", exact: true }).click()
-  await page.getByLabel("Phone number").fill(phone)
-  await page.getByRole("combobox", { name: "Template" }).selectOption({ label: "spring_sale (en)" })
-  await page.getByLabel("Body {{1}}").fill("20%")
-  await page.getByLabel("Body {{2}}").fill("Sunday")
-  await page.getByRole("dialog").getByRole("button", { name: "Send" }).click()
-}
 
 /** Writes as the customer of the open conversation, which opens its reply window. */
 const writeAsCustomer = async (page: Page, text: string) => {

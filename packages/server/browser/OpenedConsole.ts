@@ -59,6 +59,16 @@ export class Opened extends Context.Service<Opened, {
 export const using = (run: (opened: Opened["Service"]) => Promise<void>) =>
   Effect.flatMap(Opened, (opened) => Effect.promise(() => run(opened)))
 
+/** Starts a conversation with a number, whose last digits determine the outcome. */
+export const startConversation = async (page: Page, phone: string) => {
+  await page.getByRole("button", { name: "New", exact: true }).click()
+  await page.getByLabel("Phone number").fill(phone)
+  await page.getByRole("combobox", { name: "Template" }).selectOption({ label: "spring_sale (en)" })
+  await page.getByLabel("Body {{1}}").fill("20%")
+  await page.getByLabel("Body {{2}}").fill("Sunday")
+  await page.getByRole("dialog").getByRole("button", { name: "Send" }).click()
+}
+
 /** Saves a picture for the docs, where `CONSOLE_SCREENSHOTS` names a folder. */
 export const picture = async (page: Page, name: string) => {
   const folder = process.env["CONSOLE_SCREENSHOTS"]

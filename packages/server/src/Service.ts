@@ -48,7 +48,7 @@ const configured = Effect.map(
 
 /** Where the data of a process is: in one database, or in several cells. */
 type Storage = Data.TaggedEnum<{
-  Database: { readonly url: Redacted.Redacted; readonly place: string }
+  Database: { readonly url: Redacted.Redacted; readonly cell: string | null }
   Cells: { readonly addresses: ReadonlyArray<CellAddress> }
 }>
 
@@ -59,8 +59,8 @@ const storage = Effect.gen(function*() {
   const addresses = Option.getOrElse(yield* read(settings.cells), () => [])
   const [first] = addresses
   if (addresses.length > 1) return Storage.Cells({ addresses })
-  if (first !== undefined) return Storage.Database({ url: first.url, place: `of the cell ${first.name}` })
-  return Storage.Database({ url: yield* readRequired(settings.database_url), place: "at DATABASE_URL" })
+  if (first !== undefined) return Storage.Database({ url: first.url, cell: first.name })
+  return Storage.Database({ url: yield* readRequired(settings.database_url), cell: null })
 })
 
 /** The services of the CRM over a database, with their settings. */
@@ -162,9 +162,9 @@ const agentsIf = (isRequested: boolean) =>
     : Layer.empty
 
 /** Returns why options cannot be combined with several cells, or null. */
-const withoutCells = ({ console = false, mcp = false }: ServeOptions): string | null => {
-  const [flag] = [...(console ? ["--console"] : []), ...(mcp ? ["--mcp"] : [])]
-  return flag === undefined
+const rejectionWithCells = ({ console = false, mcp = false }: ServeOptions): string | null => {
+  const flag = console ? "--console" : mcp ? "--mcp" : null
+  return flag === null
     ? null
     : `${flag} serves the organizations of one database. Set DATABASE_URL to the database of a cell instead of CELLS.`
 }
@@ -191,9 +191,9 @@ const serveDatabase = Effect.fnUntraced(function*(url: Redacted.Redacted, provid
 export const serve = Effect.fnUntraced(function*(provider: Provider, options: ServeOptions = {}) {
   const found = yield* storage
   if (found._tag === "Database") {
-    return yield* Effect.provideService(serveDatabase(found.url, provider, options), Database.Place, found.place)
+    return yield* Database.ofCell(found.cell)(serveDatabase(found.url, provider, options))
   }
-  const message = withoutCells(options)
+  const message = rejectionWithCells(options)
   if (message !== null) return yield* new StartupRejected({ message })
   return yield* serveCells(found.addresses, provider, options)
 }, Effect.provide(reporting))
@@ -213,5 +213,5 @@ const workDatabase = Effect.fnUntraced(function*(url: Redacted.Redacted, provide
 export const worker = Effect.fnUntraced(function*(provider: Provider, options: WorkerOptions = {}) {
   const found = yield* storage
   if (found._tag === "Cells") return yield* workCells(found.addresses, provider, options)
-  return yield* Effect.provideService(workDatabase(found.url, provider, options), Database.Place, found.place)
+  return yield* Database.ofCell(found.cell)(workDatabase(found.url, provider, options))
 }, Effect.provide(reporting))

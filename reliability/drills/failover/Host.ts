@@ -108,11 +108,7 @@ export const make = Effect.fnUntraced(
     const namespaces = Object.entries({ net: "net", mount: "mnt", uts: "uts" })
     const enter = [
       ...namespaces.map(([option, file]) => `--${option}=/proc/${pid}/ns/${file}`),
-      "chroot",
-      `--userspec=${Debian.user_id}:${Debian.user_id}`,
-      root,
-      "env",
-      ...Debian.environment
+      ...Debian.enter(root)
     ]
     return {
       name,

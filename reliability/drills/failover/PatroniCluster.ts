@@ -20,7 +20,7 @@ const addressOf = (index: number) => `10.77.0.${index + 1}`
 
 const newPassword = () => randomBytes(24).toString("hex")
 
-/** Returns the text of a response; the empty text if there is none within two seconds. */
+/** Returns the text of a response; an empty text without a response within two seconds. */
 const ask = (url: string, init: RequestInit = {}) =>
   Effect.promise(() =>
     fetch(url, { ...init, signal: AbortSignal.timeout(2000) }).then((response) => response.text()).catch(() => "")

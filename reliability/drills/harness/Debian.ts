@@ -74,6 +74,15 @@ const install = Effect.fnUntraced(function*(root: string) {
   })
 })
 
+/** Returns the command that enters the folder as the user of the programs, before a program and its arguments. */
+export const enter = (root: string): ReadonlyArray<string> => [
+  "chroot",
+  `--userspec=${user_id}:${user_id}`,
+  root,
+  "env",
+  ...environment
+]
+
 /** Returns the folder with its programs, which are installed unless it has them. Its folders for data are empty. */
 const at = Effect.fnUntraced(function*(root: string) {
   if (!existsSync(join(root, "installed"))) yield* install(root)
@@ -86,8 +95,7 @@ const at = Effect.fnUntraced(function*(root: string) {
   })
   return {
     root,
-    run: (program, ...args) =>
-      execute("chroot", [`--userspec=${user_id}:${user_id}`, root, "env", ...environment, program, ...args])
+    run: (program, ...args) => execute("env", [...enter(root), program, ...args])
   } satisfies Debian
 })
 

@@ -1,4 +1,10 @@
-import { type IDataObject, type IExecuteFunctions, type IHttpRequestOptions, NodeOperationError } from "n8n-workflow"
+import {
+  type IDataObject,
+  type IExecuteFunctions,
+  type IHookFunctions,
+  type IHttpRequestOptions,
+  NodeOperationError
+} from "n8n-workflow"
 import { requests } from "./operations.json"
 
 /** The body of a response: a resource, or a page of a list. */
@@ -35,6 +41,12 @@ const keyOf = (node: IExecuteFunctions, index: number): string => {
   return `n8n-${node.getExecutionId()}-${run_index}-${index}-${node.getNode().id}`.slice(0, key_chars_max)
 }
 
+/** Returns the address of a path of the service that the credentials name. */
+export const urlOf = async (node: IExecuteFunctions | IHookFunctions, path: string): Promise<string> => {
+  const { baseUrl } = await node.getCredentials("messagingCrmApi")
+  return `${String(baseUrl).replace(/\/+$/, "")}${path}`
+}
+
 /** Returns the request of an item, and whether all pages are requested. */
 export const requestOf = async (node: IExecuteFunctions, index: number) => {
   const operation = operations[node.getNodeParameter("operation", index) as string]
@@ -55,7 +67,6 @@ export const requestOf = async (node: IExecuteFunctions, index: number) => {
     Object.fromEntries(
       fields.map((field) => [field.name, valueOf(field)]).filter(([, value]) => value !== undefined)
     ) as IDataObject
-  const { baseUrl } = await node.getCredentials("messagingCrmApi")
   const path = Object.entries(valuesOf(operation.path_fields)).reduce(
     (filled, [name, value]) => filled.replace(`{${name}}`, encodeURIComponent(String(value))),
     operation.path
@@ -64,7 +75,7 @@ export const requestOf = async (node: IExecuteFunctions, index: number) => {
   const body = operation.body === null ? valueOf({ name: "body", json: true }) : valuesOf(operation.body)
   const request: IHttpRequestOptions = {
     method: operation.method as IHttpRequestOptions["method"],
-    url: `${String(baseUrl).replace(/\/+$/, "")}${path}`,
+    url: await urlOf(node, path),
     qs: valuesOf(operation.query),
     json: true,
     ...(isWrite ? { headers: { "Idempotency-Key": (options.idempotency_key as string) || keyOf(node, index) } } : {}),

@@ -11,6 +11,7 @@ import {
   NodeOperationError
 } from "n8n-workflow"
 import { triggerProperties } from "../MessagingCrm/operations.json"
+import { urlOf } from "../MessagingCrm/request"
 import { isSigned } from "./signature"
 
 /** The webhook of the node, in its static data. */
@@ -28,10 +29,9 @@ interface Response {
 
 /** Sends a request, and returns its response, whatever its status. */
 const send = async (node: IHookFunctions, method: IHttpRequestMethods, path: string, body?: IDataObject) => {
-  const { baseUrl } = await node.getCredentials("messagingCrmApi")
   const response: Response = await node.helpers.httpRequestWithAuthentication.call(node, "messagingCrmApi", {
     method,
-    url: `${String(baseUrl).replace(/\/+$/, "")}${path}`,
+    url: await urlOf(node, path),
     json: true,
     returnFullResponse: true,
     ignoreHttpStatusErrors: true,

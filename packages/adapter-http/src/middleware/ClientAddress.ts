@@ -52,7 +52,7 @@ const prefixOf = (address: string, groups: number): string => {
 export const networkOf = (address: string): string => prefixOf(address, 4)
 
 /**
- * Returns what one customer of a provider can have: a whole IPv4 address, or the first 48 bits of an IPv6 address, which contain 65,536
+ * Returns what one customer of an internet provider can have: a whole IPv4 address, or the first 48 bits of an IPv6 address, which contain 65,536
  * networks (RFC 6177).
  */
 export const siteOf = (address: string): string => prefixOf(address, 3)

@@ -13,7 +13,7 @@ import { isUnroutable, methodsOf, pathOf, routesOf } from "./Routes.ts"
 
 /** The time limit of a read. A reference, so that an embedder can set it. */
 export const ReadDeadline = Context.Reference<Duration.Duration>(
-  "@messaging-crm/adapter-http/middleware/ReadDeadline",
+  "@messaging-crm/adapter-http/middleware/RequestLifecycle/ReadDeadline",
   { defaultValue: () => Duration.seconds(8) }
 )
 
@@ -55,9 +55,12 @@ const withDeadline = <E, R>(
 // ------------------------------------------------------- the lifecycle
 
 /** Reference for the URL of the published guides, without a slash at its end; null if errors have no link. */
-export const DocsUrl = Context.Reference<string | null>("@messaging-crm/adapter-http/middleware/ErrorHelp/DocsUrl", {
-  defaultValue: () => null
-})
+export const DocsUrl = Context.Reference<string | null>(
+  "@messaging-crm/adapter-http/middleware/RequestLifecycle/DocsUrl",
+  {
+    defaultValue: () => null
+  }
+)
 
 /** Returns the header of an error that links to the description of its code; none for other responses. */
 const helpOf = (

@@ -9,7 +9,7 @@ import { pathOf, type Route } from "./Routes.ts"
 type CallerIds = Partial<Record<"key_id" | "member_id" | "organization_id", string>>
 
 /** The caller of the current request: one object, which authentication fills. It is not read outside of a request. */
-export const Caller = Context.Reference<CallerIds>("@messaging-crm/adapter-http/middleware/Caller", {
+export const Caller = Context.Reference<CallerIds>("@messaging-crm/adapter-http/middleware/RequestLog/Caller", {
   defaultValue: () => ({})
 })
 

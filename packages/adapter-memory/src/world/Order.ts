@@ -19,7 +19,7 @@ export const positionOf = ({ created_at: at, id }: Created): Position => ({ at, 
 export const byAge = (a: Created, b: Created): number => compare(positionOf(a), positionOf(b))
 
 /** Returns at most `size` rows that come first in an order. Sorts no more rows than these. */
-export const first = <Row>(
+const first = <Row>(
   rows: Iterable<Row>,
   size: number,
   order: (one: Row, other: Row) => number

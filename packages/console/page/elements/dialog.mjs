@@ -18,7 +18,7 @@ import { oneAtATime } from "./throttle.mjs"
  */
 const returns = new WeakMap()
 
-/** Returns the function that returns the focus after a dialog that opens now. One that another dialog opens replaces it. */
+/** Returns the function that restores the focus when a new dialog closes: that of the dialog that opens it, if one does. */
 const returnAfter = () => {
   const opener = document.activeElement?.closest("dialog")
   return (opener instanceof Element ? returns.get(opener) : undefined) ?? rememberFocus()

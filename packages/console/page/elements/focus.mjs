@@ -56,5 +56,5 @@ export const rememberFocus = () => {
 export const drawAndKeepFocus = (draw) => {
   const restore = rememberFocus()
   draw()
-  if (isLost()) restore()
+  restore()
 }

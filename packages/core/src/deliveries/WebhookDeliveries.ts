@@ -37,7 +37,6 @@ import {
 
 export * from "./WebhookDelivery.ts"
 export type { Attempt }
-export { delays, nextAttempt } from "./WebhookDelivery.ts"
 
 // -------------------------------------------------------------- errors
 

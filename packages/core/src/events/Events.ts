@@ -326,7 +326,7 @@ const expandClaimed = (claimed: ClaimedWork): Changes.Changes =>
 export const makeExpand = Effect.map(
   Decide,
   ({ settle }) =>
-    traced("EventExpansion.expand")(function*(claimed: ClaimedWork) {
+    traced("Events.expand")(function*(claimed: ClaimedWork) {
       yield* settle(claimed, { load: Effect.void, decide: () => ({ result: null, changes: expandClaimed(claimed) }) })
     })
 )

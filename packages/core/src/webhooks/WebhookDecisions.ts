@@ -2,6 +2,7 @@
 import { Equivalence, Option, Result } from "effect"
 import { type OrganizationRow, OrganizationRows } from "../accounts/Organizations.ts"
 import * as Events from "../events/Events.ts"
+import type { WebhookId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
@@ -58,6 +59,10 @@ export const create = (
   })
 }
 
+/** Ends the pause of a webhook and its smaller number of concurrent deliveries. */
+const unthrottle = (lane: WebhookId): Changes.Changes =>
+  Changes.throttle({ kind: "webhook_delivery", lane, until: null, cap: kind_rules.webhook_delivery.cap })
+
 /**
  * Changes the URL, the event types, or whether events have resources.
  *
@@ -79,7 +84,7 @@ export const update = (
     changes: Changes.all(
       WebhookRows.update(row, columns),
       isMoved
-        ? Changes.throttle({ kind: "webhook_delivery", lane, until: null, cap: kind_rules.webhook_delivery.cap })
+        ? unthrottle(lane)
         : Changes.none
     )
   })
@@ -129,12 +134,7 @@ export const disable = (
       WebhookRows.update(row, set),
       Changes.raise(Events.make("webhook.disabled", { conversation_id: null, webhook_id, reason }, context)),
       { abandon: [{ webhook_id, limit: abandoned_max }] },
-      Changes.throttle({
-        kind: "webhook_delivery",
-        lane: webhook_id,
-        until: null,
-        cap: kind_rules.webhook_delivery.cap
-      })
+      unthrottle(webhook_id)
     )
   }
 }

@@ -113,7 +113,7 @@ const isUnresolved = <E>(cause: Cause.Cause<E>): boolean => {
  *
  * **Contract** (checked by `conformance/Ports/Idempotency.ts`)
  *
- * - `find` returns the exact bytes that were committed, and none for another organization's key.
+ * - `find` returns the exact text that was committed, and none for another organization's key.
  * - `purge` deletes at most `limit` records older than `before`, the oldest first, and returns their number.
  */
 export class IdempotencyStore extends Context.Service<IdempotencyStore, {

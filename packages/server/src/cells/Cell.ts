@@ -194,7 +194,7 @@ export class Cell {
         })
       ),
       Effect.annotateLogs({ cell: this.name }),
-      Effect.provideService(Database.Place, `of the cell ${this.name}`),
+      Database.ofCell(this.name),
       Effect.provideService(Metric.CurrentMetricAttributes, { cell: this.name })
     )
   }

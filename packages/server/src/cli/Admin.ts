@@ -37,11 +37,12 @@ export const inCell = <A, E, R>(cell: Option.Option<string>, effect: Effect.Effe
 
 /** Runs an effect in each cell, or in the only database, whose name is null. */
 export const inEachCell = <A, E, R>(effect: (cell: string | null) => Effect.Effect<A, E, R>) =>
-  Effect.flatMap(loadOperations, ({ databases, inNamed, layerOf }) =>
+  Effect.flatMap(loadOperations, ({ databases, layerOf, ofCell }) =>
     Effect.flatMap(databases, (all) =>
       Effect.forEach(
         all,
-        (database) => inNamed(database)(Effect.provide(effect(database.cell), layerOf(database.url), { local: true }))
+        (database) =>
+          ofCell(database.cell)(Effect.provide(effect(database.cell), layerOf(database.url), { local: true }))
       ))).pipe(Effect.provide(Logging.layer))
 
 /** Fails because an organization does not exist. */

@@ -43,9 +43,7 @@ export const databases = Effect.flatMap(
   })
 )
 
-/** Names the cell in the errors of its database. */
-export const inNamed = ({ cell }: ConfiguredDatabase) => <A, E, R>(effect: Effect.Effect<A, E, R>) =>
-  cell === null ? effect : Effect.provideService(effect, Database.Place, `of the cell ${cell}`)
+export { ofCell } from "../Database.ts"
 
 /** How long a command waits for a cell. */
 const cell_time_max = Duration.seconds(15)
@@ -60,7 +58,7 @@ export const findLayer = Effect.fnUntraced(function*(organization_id: Organizati
     (database) =>
       Organizations.use(({ get }) => Effect.option(get(organization_id))).pipe(
         Effect.provide(layerOf(database.url), { local: true }),
-        inNamed(database)
+        Database.ofCell(database.cell)
       )
   )
   return Option.map(located, ({ cell }) => layerOf(cell.url))

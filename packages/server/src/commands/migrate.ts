@@ -16,7 +16,7 @@ export const migrate = Command.make(
       Database.migrate.pipe(
         Effect.map((files) => files.map((file) => database.cell === null ? file : `${database.cell}: ${file}`)),
         Effect.provide(Layer.merge(Layers.database(database.url), Logging.layer), { local: true }),
-        AdminOperations.inNamed(database)
+        Database.ofCell(database.cell)
       ))
     const applied = migrated.flat()
     yield* Print.result(json, { applied }, applied.length === 0 ? "The database is up to date." : applied.join("\n"))

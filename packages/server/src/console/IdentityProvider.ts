@@ -156,8 +156,8 @@ export const make = Effect.fnUntraced(function*(settings: Settings) {
   })
 
   /**
-   * Begins a logout: returns its secret, and the address at which the provider ends its session of the browser. None if the provider has
-   * no such address, or is unavailable.
+   * Begins a logout: returns its secret, and the address at which the provider ends its session of the browser. Returns
+   * `Option.none()` if the provider has no logout, or is unavailable.
    */
   const beginLogout = Effect.fnUntraced(
     function*(id_token: string | null) {

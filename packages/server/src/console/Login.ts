@@ -8,7 +8,7 @@ import { MinuteLimit } from "./MinuteLimit.ts"
 import * as Pages from "./Pages.ts"
 import * as SealedCookies from "./SealedCookies.ts"
 import type { Sessions } from "./Sessions.ts"
-import { path, type Settings } from "./Settings.ts"
+import { login, login_again, path, type Settings } from "./Settings.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 type Response = HttpServerResponse.HttpServerResponse
@@ -34,10 +34,6 @@ const Attempt = Schema.Struct({
 })
 interface Attempt extends Schema.Schema.Type<typeof Attempt> {}
 
-const login = `${path}/login`
-/** The address that requests the person's credentials even if the provider knows the person. */
-const loginAgain = `${login}?again=true`
-
 const busy = (retry_after: number, status: number) =>
   Pages.page({
     status,
@@ -56,7 +52,7 @@ const rejected = Pages.page({
 
 const denied = Pages.page({
   status: 403,
-  login: loginAgain,
+  login: login_again,
   title: "No access",
   text:
     "Your account is not that of a member, or its email address is not verified. Ask an administrator of the console."
@@ -154,7 +150,7 @@ export const make = (
     const { logged_out_at, ...session } = begun.value
     if (!isAuthenticatedSince(logged_out_at, { again, authenticated_at })) {
       if (again) return yield* new IdentityProvider.LoginRejected({ reason: "not_authenticated_again" })
-      return Pages.redirect(`${loginAgain}&to=${encodeURIComponent(to)}`)
+      return Pages.redirect(`${login_again}&to=${encodeURIComponent(to)}`)
     }
     const { member_id, organization_id } = session
     yield* Effect.annotateLogs(Effect.logInfo("Member logged in"), { member_id, organization_id })

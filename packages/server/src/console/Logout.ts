@@ -8,25 +8,23 @@ import type { IdentityProvider } from "./IdentityProvider.ts"
 import * as Pages from "./Pages.ts"
 import * as SealedCookies from "./SealedCookies.ts"
 import type { OpenSession, Sessions } from "./Sessions.ts"
-import { path, type Settings } from "./Settings.ts"
+import { login_again, path, type Settings } from "./Settings.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 
 /** The secret of one logout. The browser keeps it, encrypted, until the provider has redirected it. */
 const Attempt = Schema.Struct({ state: Schema.String })
 
-const login = `${path}/login?again=true`
-
 const loggedOut = Pages.page({
   status: 200,
-  login,
+  login: login_again,
   title: "Logged out",
   text: "You have logged out in every browser."
 })
 
 const expired = Pages.page({
   status: 400,
-  login,
+  login: login_again,
   title: "The logout has expired",
   text: "This logout was not started in this browser, took too long, or was completed before."
 })
@@ -47,7 +45,7 @@ export const make = ({ keys, origin }: Settings, sessions: Sessions, provider: I
     time: Pages.attempt_time
   })
 
-  /** Responds with the provider's address, which the page opens; with nothing if the provider has none. */
+  /** Responds with the provider's address, which the page opens; with 204 if the provider has no logout. */
   const leave = Effect.fnUntraced(function*({ id_token }: OpenSession["session"]) {
     const found = yield* provider.beginLogout(id_token)
     if (Option.isNone(found)) return Pages.empty()

@@ -5,6 +5,11 @@ import { readRequired, readWithDefault, settings } from "../settings/Config.ts"
 /** The path of the console. Everything below it belongs to the console. */
 export const path = "/console"
 
+export const login = `${path}/login`
+
+/** The address that requests the person's credentials even if the provider knows the person. */
+export const login_again = `${login}?again=true`
+
 export const read = Effect.gen(function*() {
   const origin = yield* readRequired(settings.console_url)
   return {

@@ -82,5 +82,5 @@ export const text = (ready: Ready, variables: string): string =>
     "",
     "Try it in another terminal:",
     "",
-    ...[`source ${variables}`, ...commands(ready)].flatMap((line) => [`  ${line}`, ""])
+    ...[`. ${variables}`, ...commands(ready)].flatMap((line) => [`  ${line}`, ""])
   ].join("\n")

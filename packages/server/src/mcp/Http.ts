@@ -18,6 +18,7 @@ import { HttpApi, HttpApiBuilder, HttpApiEndpoint, HttpApiGroup } from "effect/h
 import * as InProcessApi from "../http/InProcessApi.ts"
 import { callWith } from "./Calls.ts"
 import * as Protocol from "./Protocol.ts"
+import { makeTools } from "./Tools.ts"
 
 /** The path whose tools only read, and the one whose tools also write. */
 export const paths = { read: "/mcp", write: "/mcp/write" } as const
@@ -65,6 +66,8 @@ const makeClients = Effect.fnUntraced(function*() {
     return new MessagingCrm({
       // The caller is authenticated already.
       apiKey: "none",
+      // A retry here would not count toward the rate limit of the key. The agent repeats the call.
+      maxRetries: 0,
       baseUrl: "http://localhost/v1",
       fetch: (url, init) => {
         const headers = new Headers(init.headers)
@@ -82,8 +85,9 @@ const handlers = HttpApiBuilder.group(
   Effect.fnUntraced(function*(group) {
     const clientOf = yield* makeClients()
     const how_to_write = `Ask the user to connect to ${paths.write} instead of ${paths.read}.`
+    const tools = makeTools()
     const respondWith = (write: boolean) => {
-      const { respond, tools } = Protocol.make({ write, how_to_write })
+      const respond = Protocol.make({ how_to_write, tools, write })
       return Effect.fnUntraced(function*({ request }: { readonly request: HttpServerRequest.HttpServerRequest }) {
         const rejection = rejectionOf(request)
         if (rejection !== null) return rejection
@@ -97,7 +101,7 @@ const handlers = HttpApiBuilder.group(
   })
 )
 
-/** The methods of the protocol and others: a GET would open a stream, and a DELETE would end a session. There are none. */
+/** The methods that get 405. A GET would open a stream and a DELETE would end a session, and the service has neither. */
 const other_methods = ["GET", "PUT", "PATCH", "DELETE", "OPTIONS"] as const
 
 /** Layer for the routes of both paths. */

@@ -8,7 +8,7 @@ import { Cause, Effect, Option, Schema } from "effect"
 import { manifest } from "../Manifest.ts"
 import type { Call } from "./Calls.ts"
 import * as Resources from "./Resources.ts"
-import { makeTools, type Tool } from "./Tools.ts"
+import type { Tool } from "./Tools.ts"
 
 /** The supported versions of the protocol, the newest first. They differ in parts that are not offered, such as batches in 2025-03-26. */
 export const versions = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"] as const
@@ -83,7 +83,7 @@ const initialize = (params: unknown) => {
   }
 }
 
-/** Returns the message that is an error. It has no ID if that of its request is not known. */
+/** Returns an error response. Its `id` is null if that of the request is unknown. */
 export const errorOf = (kind: keyof typeof codes, message: string, id: Id = null) => ({
   jsonrpc: "2.0" as const,
   id,
@@ -95,11 +95,11 @@ export interface Options {
   readonly write: boolean
   /** Says how an agent's user can offer the tools that write. */
   readonly how_to_write: string
+  readonly tools: ReadonlyArray<Tool>
 }
 
-/** Makes the functions that respond to messages. They need the function that calls a tool. */
-export const make = ({ how_to_write, write }: Options) => {
-  const tools = makeTools()
+/** Makes the function that responds to messages. It needs the function that calls a tool. */
+export const make = ({ how_to_write, tools, write }: Options) => {
   const offered = tools.filter(({ is_write }) => write || !is_write)
   const described = offered.map(describe)
   const rejected = (kind: keyof typeof codes, message: string) => Effect.fail<Rejected>({ code: codes[kind], message })
@@ -173,5 +173,5 @@ export const make = ({ how_to_write, write }: Options) => {
     )
   }
 
-  return { respond, tools }
+  return respond
 }

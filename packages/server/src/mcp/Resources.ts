@@ -37,7 +37,7 @@ export const templates = resources.map(({ description, name, uri }) => ({
   mimeType: mime_type
 }))
 
-/** Returns the call that reads the resource with a URI; undefined if there is none. */
+/** Returns the call that reads the resource with a URI, or undefined for another URI. */
 export const callOf = (uri: string, tools: ReadonlyArray<Tool>) => {
   for (const resource of resources) {
     const [before = "", after = ""] = resource.uri.split(`{${resource.argument}}`)

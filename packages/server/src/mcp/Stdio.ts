@@ -3,6 +3,7 @@ import { MessagingCrm } from "@messaging-crm/client"
 import { Duration, Effect, Option, Redacted, Stdio, Stream } from "effect"
 import { callWith } from "./Calls.ts"
 import * as Protocol from "./Protocol.ts"
+import { makeTools } from "./Tools.ts"
 
 export interface Options {
   readonly base_url: string
@@ -21,7 +22,9 @@ const parse = Option.liftThrowable((line: string): unknown => JSON.parse(line))
 
 /** Serves an agent's program until stdin ends. A message is a line of JSON. */
 export const serve = Effect.fnUntraced(function*({ api_key, base_url, write }: Options) {
-  const { respond, tools } = Protocol.make({ write, how_to_write: "Ask the user to start this server with --write." })
+  const tools = makeTools()
+  const how_to_write = "Ask the user to start this server with --write."
+  const respond = Protocol.make({ how_to_write, tools, write })
   const crm = new MessagingCrm({ apiKey: Redacted.value(api_key), baseUrl: base_url })
   const call = callWith(crm, tools, call_time_max)
   const respondTo = (line: string) => {

@@ -45,7 +45,9 @@ const shapesInOrder = Object.values(shapes)
 const shared_bytes_max = 65_536
 
 const isLong = ({ insert = [] }: Changes): boolean =>
-  insert.some(({ rows }) => shared_bytes_max < rows.reduce((sum, row) => sum + Rows.bytesOf(row), 0))
+  insert.some(({ rows }) =>
+    Rows.haveBytes(rows) && shared_bytes_max < rows.reduce((sum, row) => sum + Rows.bytesOf(row), 0)
+  )
 
 /**
  * Returns the shape of some changes. Commits of one shape can share a statement,

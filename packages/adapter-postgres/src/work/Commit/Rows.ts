@@ -232,7 +232,7 @@ export const updateRows = (
 }
 
 /** Sorts rows by the columns of their keys. */
-export const sortedByKey = <Row extends object>(table: Table, rows: ReadonlyArray<Row>): ReadonlyArray<Row> => {
+const sortedByKey = <Row extends object>(table: Table, rows: ReadonlyArray<Row>): ReadonlyArray<Row> => {
   const columns = [table.owner, ...Object.keys(table.key)]
   return inOrder(rows, (row) => columns.map((column) => (row as Readonly<Record<string, unknown>>)[column]).join("|"))
 }
@@ -243,17 +243,22 @@ const isBytes = (value: unknown): value is Uint8Array => value instanceof Uint8A
 export const bytesOf = (row: object): number =>
   Object.values(row).reduce<number>((sum, value) => isBytes(value) ? sum + value.byteLength : sum, 0)
 
-/** Returns a row whose bytes are text, as PostgreSQL reads them from JSON; the row itself if it has none. */
+/** Returns whether rows of the same columns contain bytes. Such a column is never null. */
+export const haveBytes = ([first]: ReadonlyArray<object>): boolean =>
+  first !== undefined && Object.values(first).some(isBytes)
+
+/** Returns a row whose bytes are text, as PostgreSQL reads them from JSON. */
 const withTextBytes = (row: object): object =>
-  Object.values(row).some(isBytes)
-    ? Record.map({ ...row } as Readonly<Record<string, unknown>>, (value) =>
-      isBytes(value) ? `\\x${Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString("hex")}` : value)
-    : row
+  Record.map(
+    { ...row } as Readonly<Record<string, unknown>>,
+    (value) =>
+      isBytes(value) ? `\\x${Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString("hex")}` : value
+  )
 
 /** Inserts rows of the same columns. */
 export const insertRows = ({ json }: Values, table: Table, rows: ReadonlyArray<Owned<object>>): Part => {
   const columns = Object.keys(rows[0] ?? {}).join(", ")
-  const inserted = sortedByKey(table, rows.map(withTextBytes))
+  const inserted = sortedByKey(table, haveBytes(rows) ? rows.map(withTextBytes) : rows)
   return {
     name: `${table.name}_inserted`,
     body: `

@@ -14,8 +14,7 @@ const recordResponses = (
   { json }: Values,
   records: ReadonlyArray<Owned<NonNullable<Changes["response"]>>>
 ): Part => {
-  const sorted = inOrder(records, ({ key, organization_id }) => `${organization_id}|${key}`)
-  const recorded = json(sorted)
+  const recorded = json(inOrder(records, ({ key, organization_id }) => `${organization_id}|${key}`))
   return {
     name: "responses_recorded",
     body: `
