@@ -11,7 +11,7 @@ import { Worker } from "@messaging-crm/core/Worker"
 import { WorkQueue } from "@messaging-crm/core/WorkQueue"
 import { DateTime, Deferred, Effect, Fiber, Layer, Option, Tracer } from "effect"
 import { TestClock } from "effect/testing"
-import { background, queued, raise, subscribe, world } from "./WorkerScene.ts"
+import { background, passUntil, queued, raise, subscribe, world } from "./WorkerScene.ts"
 
 it.effect("executes work that is enqueued while it runs", () =>
   Effect.gen(function*() {
@@ -19,7 +19,7 @@ it.effect("executes work that is enqueued while it runs", () =>
     yield* background
     const { id } = yield* start("+4915112345678")
     yield* TestClock.adjust("1 seconds")
-    assert.strictEqual((yield* get(id)).status, "sent")
+    yield* passUntil(Effect.map(get(id), ({ status }) => status === "sent"))
   }).pipe(Effect.scoped, Effect.provide(world)))
 
 for (const sampled of [true, false]) {

@@ -5,13 +5,9 @@ import { ScriptedProvider } from "@messaging-crm/conformance/Provider"
 import { UpdateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
 import { in_progress_max } from "@messaging-crm/core/Worker"
 import { WorkQueue } from "@messaging-crm/core/WorkQueue"
-import { DateTime, Deferred, type Duration, Effect, Queue, Ref } from "effect"
+import { DateTime, Deferred, Effect, Queue, Ref } from "effect"
 import { TestClock } from "effect/testing"
-import { background, close, queued, raise, startMany, subscribe, world } from "./WorkerScene.ts"
-
-/** Lets time pass, and then the event loop continue: signatures take real time, in which the test's clock stands still. */
-const pass = (duration: Duration.Input) =>
-  Effect.andThen(TestClock.adjust(duration), Effect.promise(() => new Promise((resume) => setImmediate(resume))))
+import { background, close, pass, passUntil, queued, raise, startMany, subscribe, world } from "./WorkerScene.ts"
 
 /** Makes an endpoint accept events, and returns a queue with an element for each of them. */
 const arrivalsAt = Effect.fnUntraced(function*(url: string) {
@@ -179,9 +175,8 @@ it.effect("delivers while another webhook of the same organization and host does
     yield* raise(ours, 40)
     yield* background
     for (let tenth = 0; tenth < 40; tenth++) yield* pass("100 millis")
-    // Attempts take real time, for their signatures, in which the clock stands still.
     const isAll = Effect.map(endpoints.posted(url), ({ length }) => length === 40)
-    yield* Effect.repeat(Effect.andThen(pass("0 millis"), isAll), { until: (isReached) => isReached })
+    yield* passUntil(isAll)
   }).pipe(Effect.scoped, Effect.provide(world)))
 
 it.effect("makes no attempt to a host for a webhook that was disabled, or moved, before it was its turn", () =>
@@ -292,9 +287,8 @@ for (
           for (let times = 0; times < 3; times++) {
             yield* raise(ours, 50)
             yield* Effect.replicateEffect(pass("100 millis"), 20)
-            // Attempts take real time, for their signatures, in which the clock stands still.
-            const isNearlyAll = Effect.map(Queue.size(arrivals), (size) => size >= 48)
-            yield* Effect.repeat(Effect.andThen(pass("0 millis"), isNearlyAll), { until: (isReached) => isReached })
+                    const isNearlyAll = Effect.map(Queue.size(arrivals), (size) => size >= 48)
+            yield* passUntil(isNearlyAll)
             yield* pass("1 second")
             yield* Queue.takeN(arrivals, 50)
           }

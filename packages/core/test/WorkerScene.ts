@@ -11,12 +11,20 @@ import { SecretCanary } from "@messaging-crm/core/SecretCanary"
 import { Sends, StartConversation } from "@messaging-crm/core/Sends"
 import { CreateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
 import { Worker } from "@messaging-crm/core/Worker"
-import { Effect, Fiber, Layer } from "effect"
+import { type Duration, Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
 
 export const world = Crm.layer.pipe(
   Layer.provideMerge(Layer.mergeAll(Memory.layer, Provider.layer("callback_ref"), Ids.layer))
 )
+
+/** Lets time pass, and then the event loop continue: signatures and decryption take real time, in which the test's clock stands still. */
+export const pass = (duration: Duration.Input) =>
+  Effect.andThen(TestClock.adjust(duration), Effect.promise(() => new Promise((resume) => setImmediate(resume))))
+
+/** Lets the event loop continue until a condition holds, while the test's clock stands still. */
+export const passUntil = <E, R>(condition: Effect.Effect<boolean, E, R>) =>
+  Effect.repeat(Effect.andThen(pass("0 millis"), condition), { until: (isReached) => isReached })
 
 /** Creates an organization with a channel, and returns the functions that send as it. */
 export const queued = Effect.gen(function*() {
