@@ -32,7 +32,6 @@ const parts: ReadonlyArray<Part> = [
   { script: "fuzz:sockets", minutes: 5, args: (seed) => [120, seed] },
   { script: "upgrade-test", minutes: 10 },
   { script: "kill-test", minutes: 20 },
-  { script: "kill-test", minutes: 20, args: () => [100, "cloud"] },
   { script: "delivery-test", minutes: 20 },
   { script: "follow-test", minutes: 40 },
   { script: "failover-test", minutes: 45, args: (seed) => [20, seed], needsRoot: true },

@@ -44,12 +44,11 @@ interface Subject {
 }
 
 const startSubject = Effect.fnUntraced(function*(kind: Attacks.Kind) {
-  const provider = kind === "cloud" ? "cloud" : "mock"
-  const cluster = yield* Service.cluster(1, provider, { RATE_LIMIT_PER_MINUTE: "1000000" })
+  const cluster = yield* Service.cluster(1, { RATE_LIMIT_PER_MINUTE: "1000000" })
   const { child } = yield* Servers.serve(cluster.environment, cluster.server)
   const { key } = yield* Organizations.create(cluster.environment)
-  const account = provider === "cloud" ? yield* Callbacks.accountOf(cluster.environment) : null
-  const link = provider === "mock" ? yield* Preparation.linkOf(cluster) : "/"
+  const account = kind === "cloud" ? yield* Callbacks.accountOf(cluster.environment) : null
+  const link = kind === "cloud" ? "/" : yield* Preparation.linkOf(cluster)
   if (kind === "work") yield* Preparation.addField(cluster)
   if (kind !== "cold") yield* Preparation.warmUp(cluster.server)
   return { cluster, pid: child.pid ?? 0, other: { key, account }, link } satisfies Subject
@@ -120,8 +119,8 @@ const printTable = (rows: Effect.Success<ReturnType<typeof attackAll>>) =>
   )
 
 const measureAttacks = Effect.gen(function*() {
-  // Mock comes last: after its attacks, thousands of ports are unavailable to a server for a while.
-  const kinds = (["cold", "cloud", "work", "mock"] as const).filter((kind) => selectedOf(kind).length > 0)
+  // Warm comes last: after its attacks, thousands of ports are unavailable to a server for a while.
+  const kinds = (["cold", "cloud", "work", "warm"] as const).filter((kind) => selectedOf(kind).length > 0)
   const all = yield* Effect.forEach(kinds, (kind) => Effect.tap(attackAll(kind), printTable))
   const exceeded = all.flat().filter(({ within }) => !within).length
   return { seconds, bounds: Limits.attacks, exceeded }

@@ -80,7 +80,7 @@ const measurePosts = Effect.fnUntraced(function*(receiver: Receiver) {
 })
 
 const measureIngress = Effect.gen(function*() {
-  const cluster = yield* Service.cluster(1, "cloud")
+  const cluster = yield* Service.cluster(1)
   const receiver = yield* startReceiver(cluster)
   const measure = Effect.gen(function*() {
     const rest = yield* warmUp(receiver)

@@ -3,14 +3,12 @@
  * what was lost: `npm run delivery-test`, or with another number of kills,
  * `-- 20`.
  *
- * One server without workers receives messages. Three workers deliver the events
+ * One server without workers receives messages. Three workers process them and deliver the events
  * to eight subscribers, which verify every signature. Each worker is killed at a
  * random moment and started again, until all kills are done. The drill fails if
  * the deliveries end before the kills.
  */
 import * as Client from "@messaging-crm/adapter-postgres/Client"
-import { ChannelId } from "@messaging-crm/core/Ids"
-import type { ProviderEvent } from "@messaging-crm/core/Inbound"
 import { kind_rules } from "@messaging-crm/core/WorkQueue"
 import { DateTime, Effect, Fiber, Random, Redacted, Ref, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
@@ -39,18 +37,11 @@ interface Kills {
   readonly kills_in_flight: number
 }
 
-const messageReceived = (channel_id: string, number: number): ProviderEvent => ({
-  event: "message_received",
-  channel_id: ChannelId.make(channel_id),
+const messageOf = (channel_id: string, number: number): Callbacks.Message => ({
+  channel_id,
   provider_message_id: `hello-${number}`,
-  from: {
-    external_id: `+49151${String(5_000_000 + number % 50)}`,
-    display_name: "Kim",
-    username: null
-  },
-  type: "text",
-  text: `Hello ${number} 👋`,
-  media: null,
+  from: `+49151${String(5_000_000 + number % 50)}`,
+  content: Callbacks.text(`Hello ${number} 👋`),
   sent_at: DateTime.makeUnsafe("2026-01-01T12:00:00Z")
 })
 
@@ -58,14 +49,13 @@ const batchesOf = <A>(values: ReadonlyArray<A>, size: number): ReadonlyArray<Rea
   Array.from({ length: Math.ceil(values.length / size) }, (_, index) => values.slice(index * size, (index + 1) * size))
 
 /** Sends callbacks for all messages, as fast as the server accepts them. */
-const postCallbacks = Effect.fnUntraced(function*({ acme, environment, servers: [server] }: Cluster.Cluster) {
+const postCallbacks = Effect.fnUntraced(function*({ acme, servers: [server] }: Cluster.Cluster) {
   if (server === undefined) return yield* Effect.die(new Error("There is no server."))
-  const callBack = yield* Callbacks.makeSender(environment)
-  const events = Array.from({ length: messages }, (_, number) => messageReceived(acme.channel_id, number))
-  yield* Effect.forEach(batchesOf(events, 10), (batch) =>
+  const all = Array.from({ length: messages }, (_, number) => messageOf(acme.channel_id, number))
+  yield* Effect.forEach(batchesOf(all, 10), (batch) =>
     Effect.flatMap(
-      callBack(server, batch),
-      (status) => status === 204 || status === 200 ? Effect.void : Effect.die(new Error(`A callback got ${status}`))
+      Callbacks.post(server, batch),
+      (status) => status === 200 ? Effect.void : Effect.die(new Error(`A callback got ${status}`))
     ), { concurrency: 4, discard: true })
 })
 

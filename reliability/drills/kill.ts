@@ -1,7 +1,6 @@
 /**
  * Kills servers with `kill -9` while clients retry, drops the responses to commits, and counts
- * what was lost or duplicated: `npm run kill-test`, or with another number of kills, `-- 20`,
- * and over the fake Graph API in place of the mock provider, `-- 20 cloud`.
+ * what was lost or duplicated: `npm run kill-test`, or with another number of kills, `-- 20`.
  *
  * Three servers share one database and one network in another process. Clients
  * write to them (`harness/Writes.ts`).
@@ -18,7 +17,6 @@ import { occurredViolations } from "./harness/Violations.ts"
 import * as Writes from "./harness/Writes.ts"
 
 const kills_wanted = Number(process.argv[2] ?? 120)
-const provider = process.argv[3] === "cloud" ? "cloud" : "mock"
 const dropped_responses_wanted = Math.ceil(kills_wanted / 2)
 const clients = 6
 
@@ -105,14 +103,13 @@ const verify = (outcome: Outcome, stored: StoredWrites.Stored) => {
       [`only ${dropped_responses} responses to commits were dropped`]: dropped_responses < dropped_responses_wanted
     })
   ]
-  console.log(JSON.stringify({ provider, kills, dropped_responses, ...StoredWrites.countsOf(stored), violations }))
+  console.log(JSON.stringify({ kills, dropped_responses, ...StoredWrites.countsOf(stored), violations }))
   return violations.length === 0
 }
 
 const drill = Effect.gen(function*() {
   const cluster = yield* Cluster.make({
     servers: 3,
-    provider,
     environment: {
       RATE_LIMIT_PER_MINUTE: "1000000",
       DATABASE_POOL: "8",

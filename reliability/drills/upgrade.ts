@@ -1,7 +1,7 @@
 /**
  * Runs every mix of servers and workers of this version and the previous one on one database, under load, and counts what
  * was lost or duplicated and which requests failed: `npm run upgrade-test`. The previous version is the last tag, or the
- * given commit: `-- HEAD~20`; `-- HEAD~20 cloud` runs over the fake Graph API.
+ * given commit: `-- HEAD~20`.
  */
 import { Effect } from "effect"
 import { join } from "node:path"
@@ -11,7 +11,7 @@ import { checkOutPrevious } from "../../packages/server/testing/processes/Previo
 import { runDrill, withPostgres } from "./harness/Drill.ts"
 import { drill } from "./upgrade/Upgrade.ts"
 
-const [, , ref, provider] = process.argv
+const [, , ref] = process.argv
 
 const run = Effect.gen(function*() {
   const [before, now] = [yield* folder, yield* folder]
@@ -20,7 +20,6 @@ const run = Effect.gen(function*() {
   console.log(`The previous version is ${commit}.`)
   const result = yield* withPostgres(drill({
     versions: { before: programs.main, now: join(now, "main.js") },
-    provider: provider === "cloud" ? "cloud" : "mock",
     clients: 2,
     mix_seconds: 3,
     onMix: (mix) => console.log(mix)

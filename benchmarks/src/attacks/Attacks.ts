@@ -4,8 +4,8 @@
  */
 
 export const attacks = {
-  /** A server with the mock provider. */
-  mock: {
+  /** A server to which the network posts no callbacks. */
+  warm: {
     "unsigned posts": 401,
     "upgraded sockets": 200,
     "slow readers": 200,
@@ -17,7 +17,7 @@ export const attacks = {
     "pipelined probes": 200,
     "pipelined unknown keys": 401
   },
-  /** A new server with the mock provider for each attack, because its work and what it allocates can outlast it. */
+  /** A new server for each attack, because its work and what it allocates can outlast it. */
   work: {
     "many webhooks": "received",
     "wide upserts": "received",
@@ -26,7 +26,7 @@ export const attacks = {
     "long contacts": 200,
     "long lists": 200
   },
-  /** A server with the provider of the Graph API. */
+  /** A server to which the network posts callbacks during the attack. */
   cloud: { "invalid signatures": 401, "stalled bodies": "connected", "trickled bodies": "connected" },
   /** A server that has not prepared the docs page yet, so that its memory grows by that page too. */
   cold: { "pipelined pages": 200 }

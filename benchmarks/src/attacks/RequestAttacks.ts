@@ -5,16 +5,13 @@ const large_body = new Uint8Array(22_000_000)
 /** The longest body that the service reads before it checks the signature (contract §1.1). */
 const callback_bytes_max = 4 * 1024 * 1024
 
-/** Posts large bodies with an invalid signature or without one, with their length. */
+/** Posts large bodies without a signature, with their length. */
 export const postUnsigned = (target: Target): void =>
-  repeat(20, (client) =>
+  repeat(20, () =>
     send(target, {
       method: "POST",
-      path: "/ingress/mock",
-      headers: {
-        "content-length": large_body.length,
-        "x-mock-signature": client % 2 === 0 ? "" : `${"0".repeat(64)}.${"0".repeat(64)}`
-      }
+      path: "/ingress/graph",
+      headers: { "content-length": large_body.length }
     }, large_body))
 
 /** Posts bodies with an invalid signature, without their length: half of them above the limit, the others just within it. */

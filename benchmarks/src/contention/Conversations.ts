@@ -49,7 +49,7 @@ const runWriter = Effect.fnUntraced(function*(
   for (let number = 0; (yield* Clock.currentTimeMillis) < end; number++) {
     const due_at = started_at + (number * writers + writer) * 1000 / conversations_per_second
     yield* Effect.sleep(Math.max(0, due_at - (yield* Clock.currentTimeMillis)))
-    // Each client has 500 numbers of its own. None ends with four digits that select a behavior of the mock network.
+    // Each client has 500 numbers of its own. None ends with four digits that select a behavior of the network.
     const phone = `+4915${String(writer * 1_000_000 + number % 500 * 10 + 100).padStart(9, "0")}`
     const greeting = Api.newConversation(channel_id, phone, `n${number}`)
     const response = yield* write("/conversations", `start-${writer}-${number}`, greeting)

@@ -1,9 +1,7 @@
 /** The service under measurement: its processes, and requests that prepare it. */
-import { ChannelId } from "@messaging-crm/core/Ids"
-import type { ProviderMessageReceived } from "@messaging-crm/core/Inbound"
 import { DateTime, Effect, Schema } from "effect"
 import type { Processes, Servers } from "./Fixtures.ts"
-import { Api, Cluster } from "./Fixtures.ts"
+import { Api, Callbacks, Cluster } from "./Fixtures.ts"
 
 const unlimited = { LOG_FORMAT: "json", RATE_LIMIT_PER_MINUTE: "1000000", REQUESTS_AT_ONCE: "1000" }
 
@@ -13,11 +11,10 @@ const unlimited = { LOG_FORMAT: "json", RATE_LIMIT_PER_MINUTE: "1000000", REQUES
  */
 export const cluster = Effect.fnUntraced(function*(
   servers: number,
-  provider: "cloud" | "mock" = "mock",
   settings: Processes.Environment = unlimited
 ) {
   const environment = { WEBHOOK_ALLOWED_NETWORKS: "127.0.0.0/8", ...settings }
-  const cluster = yield* Cluster.make({ servers, provider, environment })
+  const cluster = yield* Cluster.make({ servers, environment })
   const [server] = cluster.servers
   if (server === undefined) return yield* Effect.die(new Error("There is no server."))
   return { ...cluster, server }
@@ -39,18 +36,11 @@ export const subscribe = (
     Effect.map(({ data }) => data.id)
   )
 
-/** Makes the event of a text that a person sent. */
-export const messageReceived = (
-  channel_id: string,
-  provider_message_id: string,
-  external_id: string
-): ProviderMessageReceived => ({
-  event: "message_received",
-  channel_id: ChannelId.make(channel_id),
+/** Makes a text that a person sends. */
+export const messageFrom = (from: string, channel_id: string, provider_message_id: string): Callbacks.Message => ({
+  channel_id,
   provider_message_id,
-  from: { external_id, display_name: "Kim", username: null },
-  type: "text",
-  text: "How are you?",
-  media: null,
+  from,
+  content: Callbacks.text("How are you?"),
   sent_at: DateTime.makeUnsafe("2026-01-01T12:00:00Z")
 })

@@ -15,15 +15,15 @@ export interface Messages {
   readonly per_second: number
 }
 
-const messageEvent = (channel_id: string, number: number) =>
-  Service.messageReceived(channel_id, `bench-${number}`, `+49151${5_000_000 + number % 500}`)
+const messageOf = (channel_id: string, number: number) =>
+  Service.messageFrom(`+49151${5_000_000 + number % 500}`, channel_id, `bench-${number}`)
 
 /** Sends a callback for each message. */
 export const sendMessages = ({ acme, callBack }: RunningService, { first, per_second, seconds }: Messages) =>
   Effect.forEach(
     Array.from({ length: seconds * per_second }, (_, index) => index),
     (index) =>
-      callBack(messageEvent(acme.channel_id, first + index)).pipe(
+      callBack(messageOf(acme.channel_id, first + index)).pipe(
         Effect.delay(index * 1000 / per_second)
       ),
     { concurrency: "unbounded", discard: true }

@@ -1,5 +1,4 @@
 /** The service of the webhook benchmark: one process that serves the API and delivers events. */
-import type { ProviderEvent } from "@messaging-crm/core/Inbound"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { Callbacks, Servers, Subscribers } from "../harness/Fixtures.ts"
@@ -9,16 +8,15 @@ import { untilPasses } from "../harness/Waiting.ts"
 /** A cluster with a running server: its process, and a function that sends a provider's callback to it. */
 export interface RunningService extends Service.Cluster {
   readonly pid: number
-  readonly callBack: (event: ProviderEvent) => Effect.Effect<void>
+  readonly callBack: (message: Callbacks.Message) => Effect.Effect<void>
 }
 
 export const startService = Effect.gen(function*() {
   const cluster = yield* Service.cluster(1)
   const { child } = yield* Servers.serve(cluster.environment, cluster.server)
-  const post = yield* Callbacks.makeSender(cluster.environment)
-  const callBack = (event: ProviderEvent) =>
+  const callBack = (message: Callbacks.Message) =>
     Effect.flatMap(
-      post(cluster.server, [event]),
+      Callbacks.post(cluster.server, [message]),
       (status) =>
         status === 200 ? Effect.void : Effect.die(new Error(`The response to a callback has the status ${status}.`))
     )

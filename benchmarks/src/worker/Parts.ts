@@ -6,11 +6,11 @@ import * as Endpoint from "../harness/Endpoint.ts"
 import { Api, Callbacks, Processes } from "../harness/Fixtures.ts"
 import * as ProcessOutput from "../harness/ProcessOutput.ts"
 import * as Service from "../harness/Service.ts"
-import { measureBacklog, measureCost, untilQueueIsEmpty, vacuum } from "./Costs.ts"
+import { measureBacklog, untilQueueIsEmpty } from "./Costs.ts"
 
 /** The number of items that a worker processes before it is measured. */
 const warm_up = 600
-/** The mock network accepts every send to this number and to those that follow. The last four digits 0001 to 0009 select another behavior. */
+/** The network accepts every send to this number and to those that follow. The last four digits 0001 to 0009 select another behavior. */
 const first_number = 5_000_010
 
 /** Starts a worker, and returns its process ID. */
@@ -67,34 +67,17 @@ export const sends = Effect.fnUntraced(function*(cluster: Service.Cluster, count
   return yield* measureBacklog(pid, count, startAll(0, count))
 }, Effect.scoped)
 
-interface InboundOptions {
-  /** The process that receives and processes the callbacks. */
-  readonly pid: number
-  readonly items: number
-  /** The number of messages per callback. */
-  readonly batch: number
-  /** The number of concurrent callbacks. */
-  readonly concurrency: number
-}
-
-/** Measures inbound messages. */
-export const inbound = Effect.fnUntraced(function*(
-  cluster: Service.Cluster,
-  { batch, concurrency, items, pid }: InboundOptions
-) {
-  const { acme, server } = cluster
-  const callBack = yield* Callbacks.makeSender(cluster.environment)
-  const first = batch * 1_000_000
+/** Measures inbound messages of 1,000 people, whose callbacks are all stored from the start. */
+export const inbound = Effect.fnUntraced(function*({ acme, environment, server }: Service.Cluster, count: number) {
   const messageOf = (number: number) =>
-    Service.messageReceived(acme.channel_id, `bench-${number}`, `+49152${5_000_000 + number % 1000}`)
-  const callbacks = Array.from(
-    { length: Math.floor(items / batch) },
-    (_, callback) => Array.from({ length: batch }, (_, index) => messageOf(first + callback * batch + index))
-  )
-  yield* vacuum
-  const sendAll = Effect.forEach(callbacks, (events) => Effect.flatMap(callBack(server, events), requireSuccess), {
-    concurrency,
-    discard: true
-  })
-  return yield* measureCost(pid, callbacks.length * batch, sendAll)
-})
+    Service.messageFrom(`+49152${5_000_000 + number % 1000}`, acme.channel_id, `bench-${number}`)
+  const postAll = (first: number, messages: number) =>
+    Effect.forEach(
+      Array.from({ length: messages }, (_, index) => messageOf(first + index)),
+      (message) => Effect.flatMap(Callbacks.post(server, [message]), requireSuccess),
+      { concurrency: 16, discard: true }
+    )
+  const pid = yield* startWorker(environment)
+  yield* Effect.andThen(postAll(count, warm_up), untilQueueIsEmpty)
+  return yield* measureBacklog(pid, count, postAll(0, count))
+}, Effect.scoped)

@@ -1,35 +1,27 @@
 /**
  * The behavior of a recipient depends on the last four digits of the number, like test cards of a payment service.
  */
-import { FailureReason } from "@messaging-crm/core/MessagingProvider"
-import { Schema } from "effect"
+import type { FailureReason } from "@messaging-crm/core/MessagingProvider"
 
 /** How the network responds to a call to deliver. */
-export const ScriptedResponse = Schema.Union([
-  Schema.Struct({ response: Schema.Literal("accept") }),
-  Schema.Struct({ response: Schema.Literal("reject"), reason: FailureReason }),
+export type ScriptedResponse =
+  | { readonly response: "accept" }
+  | { readonly response: "reject"; readonly reason: FailureReason }
   /** Nothing is sent; a later attempt may succeed. */
-  Schema.Struct({
-    response: Schema.Literal("busy"),
-    reason: FailureReason,
-    retry_after_seconds: Schema.NullOr(Schema.Number)
-  }),
+  | { readonly response: "busy"; readonly reason: FailureReason; readonly retry_after_seconds: number | null }
   /** Accepts the message, but the response is lost. */
-  Schema.Struct({ response: Schema.Literal("accept_without_response") }),
+  | { readonly response: "accept_without_response" }
   /** Does not accept the message, and the response is lost. */
-  Schema.Struct({ response: Schema.Literal("drop_without_response") })
-])
-export type ScriptedResponse = typeof ScriptedResponse.Type
+  | { readonly response: "drop_without_response" }
 
-export const Behavior = Schema.Struct({
+export interface Behavior {
   /** The responses to the first, second and further calls for one message. The last one repeats. */
-  responses: Schema.NonEmptyArray(ScriptedResponse),
+  readonly responses: readonly [ScriptedResponse, ...ReadonlyArray<ScriptedResponse>]
   /** The status reports of an accepted message, in order of time. */
-  reports: Schema.Array(Schema.Literals(["delivered", "failed", "read"])),
+  readonly reports: ReadonlyArray<"delivered" | "failed" | "read">
   /** The reply of the recipient to an accepted message. */
-  reply: Schema.NullOr(Schema.Literals(["image", "text"]))
-})
-export interface Behavior extends Schema.Schema.Type<typeof Behavior> {}
+  readonly reply: "image" | "text" | null
+}
 
 const accept: ScriptedResponse = { response: "accept" }
 const transient: ScriptedResponse = { response: "busy", reason: "provider_unavailable", retry_after_seconds: null }

@@ -1,16 +1,14 @@
 /** Behaviors set by a test or an operator, which override those of the numbers. */
-import { SendId } from "@messaging-crm/core/Ids"
+import type { SendId } from "@messaging-crm/core/Ids"
 import type { OutboundMessage } from "@messaging-crm/core/MessagingProvider"
-import { HashMap, Option, Schema } from "effect"
+import { HashMap, Option } from "effect"
 import { type Behavior, behaviorOf } from "./Behaviors.ts"
 
 /** The target of a behavior: one message, one recipient, or the next calls for any recipient. */
-export const Target = Schema.Union([
-  Schema.Struct({ reference: SendId }),
-  Schema.Struct({ recipient: Schema.String }),
-  Schema.Struct({ next_calls: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 10_000 })) })
-])
-export type Target = typeof Target.Type
+export type Target =
+  | { readonly reference: SendId }
+  | { readonly recipient: string }
+  | { readonly next_calls: number }
 
 export interface Scripts {
   /** One for each of the next calls. */

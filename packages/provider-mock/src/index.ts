@@ -1,5 +1,5 @@
-export { Behavior, ScriptedResponse } from "./Behaviors.ts"
+export type { Behavior, ScriptedResponse } from "./Behaviors.ts"
 export * from "./MockProvider.ts"
 export { picture } from "./Picture.ts"
 export type { AcceptedMessage } from "./Reports.ts"
-export { Target } from "./Scripts.ts"
+export type { Target } from "./Scripts.ts"

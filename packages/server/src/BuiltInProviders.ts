@@ -14,25 +14,18 @@ import * as Profiles from "@messaging-crm/provider-cloud/Profiles"
 import * as StoredAccounts from "@messaging-crm/provider-cloud/StoredAccounts"
 import * as Mock from "@messaging-crm/provider-mock"
 import * as Callbacks from "@messaging-crm/provider-mock/Callbacks"
-import * as MockCallbacks from "@messaging-crm/provider-mock/http/CallbackSender"
-import * as MockIngress from "@messaging-crm/provider-mock/http/Ingress"
-import * as MockNetwork from "@messaging-crm/provider-mock/http/Network"
-import * as RemoteMock from "@messaging-crm/provider-mock/http/RemoteMock"
 import { Duration, Effect, Layer, Option, Redacted } from "effect"
-import { FetchHttpClient, HttpRouter } from "effect/http"
+import { FetchHttpClient } from "effect/http"
 import type { Provider } from "./Provider.ts"
 import { read, readOr, readRequired, readWithDefault, settings, type StartupRejected } from "./settings/Config.ts"
 
-/** The mock provider in this process, or in the one that `PROVIDER_URL` names. */
-export const mock = Effect.map(read(settings.provider_url), (url): Provider =>
-  Option.isSome(url)
-    ? { outbound: RemoteMock.layer(url.value), ingress: MockIngress.layer, background: Layer.empty }
-    : {
-      outbound: Mock.layer,
-      // Its callbacks are not HTTP requests, so there is no route.
-      ingress: Layer.empty,
-      background: Callbacks.layer.pipe(Layer.provide(Mock.layer))
-    })
+/** The mock provider in this process. */
+export const mock: Provider = {
+  outbound: Mock.layer,
+  // Its callbacks are not HTTP requests, so there is no route.
+  ingress: Layer.empty,
+  background: Callbacks.layer.pipe(Layer.provide(Mock.layer))
+}
 
 /** WhatsApp, Messenger, and Instagram over the Graph API, with the given accounts and settings. */
 export const cloudOver = (
@@ -98,7 +91,7 @@ export const accountCheck = Layer.unwrap(Effect.gen(function*() {
 
 type Name = "cloud" | "mock"
 
-const named = (name: Name): Effect.Effect<Provider, StartupRejected> => name === "mock" ? mock : cloud
+const named = (name: Name): Effect.Effect<Provider, StartupRejected> => name === "mock" ? Effect.succeed(mock) : cloud
 
 /** The provider that `PROVIDER` names. */
 export const chosen = Effect.flatMap(readRequired(settings.provider), named)
@@ -114,10 +107,3 @@ export const absent: Pick<Provider, "outbound"> = {
     templates: () => Effect.fail(new ProviderUnavailable())
   })
 }
-
-/** Layer for a mock provider in a process of its own. */
-export const mockNetwork = (callback_urls: ReadonlyArray<string>) =>
-  HttpRouter.serve(MockNetwork.layer, { disableLogger: true, disableListenLog: true }).pipe(
-    Layer.merge(MockCallbacks.layer(callback_urls)),
-    Layer.provide(Mock.layer)
-  )

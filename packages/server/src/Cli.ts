@@ -12,7 +12,6 @@ import { keys } from "./commands/keys.ts"
 import { mcp } from "./commands/mcp.ts"
 import { members } from "./commands/members.ts"
 import { migrate } from "./commands/migrate.ts"
-import { mockProvider } from "./commands/mockProvider.ts"
 import { openapi } from "./commands/openapi.ts"
 import { organizations } from "./commands/organizations.ts"
 import { serve, worker } from "./commands/serve.ts"
@@ -44,7 +43,6 @@ export const root = Command.make("messaging-crm").pipe(
     contacts,
     webhooks,
     mcp,
-    openapi,
-    mockProvider
+    openapi
   ])
 )

@@ -75,7 +75,7 @@ const planRequest = (cluster: Cluster, client: number, number: number): PlannedR
   return {
     key,
     path: "/conversations",
-    json: Api.newConversation(cluster.acme.channel_id, phone, key, cluster.template_id)
+    json: Api.newConversation(cluster.acme.channel_id, phone, key)
   }
 }
 

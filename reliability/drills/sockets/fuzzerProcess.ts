@@ -27,7 +27,7 @@ const texts: Readonly<Record<string, string>> = {
   stranger: request("GET /v1/contacts HTTP/1.1", unknown),
   write: `${request("POST /v1/tags HTTP/1.1", known, json, "Content-Length: 2")}{}`,
   chunks: `${request("POST /v1/tags HTTP/1.1", known, json, "Transfer-Encoding: chunked")}2\r\n{}\r\n0\r\n\r\n`,
-  callback: `${request("POST /ingress/mock HTTP/1.1", "X-Mock-Signature: x", "Content-Length: 5")}hello`,
+  callback: `${request("POST /ingress/graph HTTP/1.1", "X-Hub-Signature-256: x", "Content-Length: 5")}hello`,
   expect: `${request("POST /v1/tags HTTP/1.1", known, json, "Expect: 100-continue", "Content-Length: 2")}{}`,
   upgrade: request("GET /health/live HTTP/1.1", "Connection: Upgrade", "Upgrade: websocket"),
   absolute: request("GET http://[/v1/tags HTTP/1.1"),

@@ -23,7 +23,6 @@ export interface Versions {
 
 export interface Options {
   readonly versions: Versions
-  readonly provider: "cloud" | "mock"
   readonly clients: number
   readonly mix_seconds: number
   readonly onMix?: (mix: string) => void
@@ -144,10 +143,9 @@ const runMixes = Effect.fnUntraced(function*(all: ReadonlyArray<Running>, { mix_
 })
 
 /** Starts the cluster, its processes of the previous version, and a subscriber. */
-const start = Effect.fnUntraced(function*({ provider, versions }: Options) {
+const start = Effect.fnUntraced(function*({ versions }: Options) {
   const cluster = yield* Cluster.make({
     servers: 2,
-    provider,
     environment: {
       RATE_LIMIT_PER_MINUTE: "1000000",
       DATABASE_POOL: "6",

@@ -1,7 +1,6 @@
 /** The clients of a run: they make random requests, and repeat each one until its outcome is known. */
 import { ApiKeys, CreateApiKey, Scope } from "@messaging-crm/core/ApiKeys"
-import { ChannelId, MemberId } from "@messaging-crm/core/Ids"
-import type { ProviderMessageReceived } from "@messaging-crm/core/Inbound"
+import { MemberId } from "@messaging-crm/core/Ids"
 import { DateTime, Effect, Random, Redacted, Ref } from "effect"
 import { pick } from "../../../packages/server/testing/Pick.ts"
 import * as Callbacks from "../../../packages/server/testing/processes/Callbacks.ts"
@@ -97,14 +96,10 @@ const operator = Effect.fnUntraced(
   }
 )
 
-/** Calls any server, as the network does, until one acknowledges the event. */
-const callBackUntilAcknowledged = Effect.fnUntraced(function*(
-  { servers }: Cluster,
-  callBack: Effect.Success<ReturnType<typeof Callbacks.makeSender>>,
-  event: ProviderMessageReceived
-) {
+/** Calls any server, as the network does, until one acknowledges the message. */
+const callBackUntilAcknowledged = Effect.fnUntraced(function*({ servers }: Cluster, message: Callbacks.Message) {
   for (;;) {
-    const status = yield* callBack(yield* pick(servers), [event]).pipe(
+    const status = yield* Callbacks.post(yield* pick(servers), [message]).pipe(
       Effect.timeout("3 seconds"),
       Effect.catchCause(() => Effect.succeed(0))
     )
@@ -116,7 +111,6 @@ const callBackUntilAcknowledged = Effect.fnUntraced(function*(
 /** Sends inbound messages. The network repeats a callback until the service acknowledges it, and sometimes once more. */
 const sendInbound = Effect.fnUntraced(function*(world: World, organization: number, inbound: Array<InboundMessage>) {
   const { cluster, is_stopping, recorder, seen } = world
-  const callBack = yield* Callbacks.makeSender(cluster.environment)
   const { channel_id = "", phones = [] } = seen[organization] ?? {}
   while (!(yield* Ref.get(is_stopping))) {
     const from = yield* pick(phones)
@@ -131,18 +125,11 @@ const sendInbound = Effect.fnUntraced(function*(world: World, organization: numb
       acknowledged_at: null
     }
     inbound.push(message)
-    const event = {
-      event: "message_received",
-      channel_id: ChannelId.make(channel_id),
-      provider_message_id: message.provider_message_id,
-      from: { external_id: from, display_name: "Kim", username: null },
-      type: "text",
-      text: message.text,
-      media: null,
-      sent_at: DateTime.nowUnsafe()
-    } as const
+    const { provider_message_id } = message
+    const content = Callbacks.text(message.text)
+    const reported = { channel_id, provider_message_id, from, content, sent_at: DateTime.nowUnsafe() }
     const times = (yield* Random.next) < 0.2 ? 2 : 1
-    for (let time = 0; time < times; time++) yield* callBackUntilAcknowledged(cluster, callBack, event)
+    for (let time = 0; time < times; time++) yield* callBackUntilAcknowledged(cluster, reported)
     inbound[index] = { ...message, acknowledged_at: recorder.now() }
     yield* Effect.sleep(yield* Random.nextIntBetween(100, 600))
   }

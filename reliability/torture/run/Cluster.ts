@@ -1,5 +1,5 @@
 /**
- * The system under test: PostgreSQL with a synchronous standby, the mock network, two servers with workers, and one more
+ * The system under test: PostgreSQL with a synchronous standby, the fake Graph API, two servers with workers, and one more
  * worker. Each process reaches the database and the network through its own proxies, and is restarted when it ends.
  */
 import { onServer } from "@messaging-crm/adapter-postgres/testing/Databases"
@@ -7,6 +7,7 @@ import { Effect } from "effect"
 import type { ChildProcess } from "node:child_process"
 import * as PostgresPair from "../../../packages/server/testing/databases/PostgresPair.ts"
 import * as ServiceCluster from "../../../packages/server/testing/processes/Cluster.ts"
+import * as Network from "../../../packages/server/testing/processes/Network.ts"
 import * as Organizations from "../../../packages/server/testing/processes/Organizations.ts"
 import * as Processes from "../../../packages/server/testing/processes/Processes.ts"
 import type * as Servers from "../../../packages/server/testing/processes/Servers.ts"
@@ -71,7 +72,7 @@ const keepRunning = Effect.fnUntraced(function*(
   const database = yield* Effect.forEach(portsOf(database_url), TcpProxy.make)
   const [network_port = 0] = portsOf(network_url)
   const network = yield* TcpProxy.make(network_port)
-  const own = { DATABASE_URL: viaProxies(database_url, database), PROVIDER_URL: viaProxies(network_url, [network]) }
+  const own = { DATABASE_URL: viaProxies(database_url, database), GRAPH_URL: viaProxies(network_url, [network]) }
   let setup = defaults
   let current: ChildProcess | null = null
   const runOnce = Effect.scoped(Effect.gen(function*() {
@@ -103,8 +104,10 @@ const keepRunning = Effect.fnUntraced(function*(
 /** Starts the system, which ends with the scope. */
 export const make = Effect.fnUntraced(function*({ directory, disk_mib, programs }: Options) {
   const pair = yield* PostgresPair.make(directory, disk_mib === null ? {} : { disk_mib })
-  const cluster = yield* onServer(pair.url)(ServiceCluster.make({ servers: 2, environment: settings }))
-  const globex = yield* Organizations.create(cluster.environment)
+  const made = yield* onServer(pair.url)(ServiceCluster.make({ servers: 2, environment: settings }))
+  const globex = yield* Organizations.create(made.environment)
+  const accounts = Network.settings(made.network_url, [made.acme.channel_id, globex.channel_id])
+  const cluster = { ...made, environment: { ...made.environment, ...accounts } }
   const defaults: Setup = { programs, environment: {} }
   const processes = yield* Effect.forEach(
     [...cluster.servers, null],

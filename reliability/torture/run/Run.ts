@@ -3,6 +3,7 @@ import { Effect, Fiber, Ref } from "effect"
 import * as Network from "../../../packages/server/testing/processes/Network.ts"
 import * as Processes from "../../../packages/server/testing/processes/Processes.ts"
 import type { History, InboundMessage } from "../History.ts"
+import { acceptedMessages } from "./AcceptedMessages.ts"
 import * as Clients from "./Clients.ts"
 import * as Cluster from "./Cluster.ts"
 import * as Endpoints from "./Endpoints.ts"
@@ -24,7 +25,7 @@ export interface Options extends Cluster.Options {
   readonly before: Cluster.Programs | null
 }
 
-/** The phones that all clients use: three ordinary numbers, and one for each behavior of the mock network. */
+/** The phones that all clients use: three ordinary numbers, and one for each behavior of the fake Graph API. */
 const phones = ["1234567", "1234568", "1234569", "1234567", "1234568"]
   .concat(["0000002", "0000003", "0000004", "0000005", "0000006", "0000007"])
   .map((number) => `+49151${number}`)
@@ -49,7 +50,7 @@ const start = Effect.fnUntraced(function*(options: Options) {
   let number = 0
   const seen = cluster.organizations.map(({ channel_id, member_id }, index) => {
     const newUrl = () => endpoints.urlOf(index, `/endpoint-${number++}`)
-    return makeSeenResources({ channel_id, member_id, template_id: cluster.template_id, phones, newUrl })
+    return makeSeenResources({ channel_id, member_id, template_id: Network.template_id, phones, newUrl })
   })
   const keys = cluster.organizations.map(({ key, key_id }) => [{ id: key_id, secret: key }])
   const is_stopping = yield* Ref.make(false)
@@ -99,7 +100,7 @@ const readHistory = Effect.fnUntraced(
       seed: options.seed,
       organizations,
       calls,
-      accepted: yield* Network.acceptedByMock(cluster.accepted_url),
+      accepted: yield* acceptedMessages(cluster.accepted_url),
       inbound,
       received: endpoints.received(signingSecrets(calls)),
       faults,

@@ -8,7 +8,7 @@ interface Named {
   readonly channel_id: string
   readonly member_id: string
   readonly template_id: string
-  /** The phones of contacts. The mock network behaves by their last digits. */
+  /** The phones of contacts. The network behaves by their last digits. */
   readonly phones: ReadonlyArray<string>
   /** Returns the URL of an endpoint that no other webhook has. */
   readonly newUrl: () => string

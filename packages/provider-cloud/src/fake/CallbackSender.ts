@@ -12,8 +12,9 @@ export interface Posting {
   readonly times?: number
 }
 
-/** Stands for the status if there was no response. */
+/** Stands for the status if there was no response in time. */
 const no_response = 503
+const response_time_max = "5 seconds"
 
 const encoder = new TextEncoder()
 
@@ -45,7 +46,7 @@ export const make = Effect.fnUntraced(function*(
       const response = await fetch(url, { method: "POST", body, headers, signal, redirect: "manual" })
       await response.arrayBuffer()
       return response.status
-    }).pipe(Effect.orElseSucceed(() => no_response))
+    }).pipe(Effect.timeout(response_time_max), Effect.orElseSucceed(() => no_response))
   })
 
   const post = Effect.fnUntraced(function*({ batch = 1, times = 1 }: Posting = {}) {

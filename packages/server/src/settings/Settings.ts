@@ -172,7 +172,7 @@ export const settings = {
     name: "SECRET_KEY",
     group: "Database and secrets",
     description:
-      "Key that signs cursors, media links, and the mock provider's callbacks, and encrypts webhook secrets and channel tokens; in a list, the first key signs and encrypts, and every key verifies and decrypts (see operating.md)",
+      "Key that signs cursors and media links, and encrypts webhook secrets and channel tokens; in a list, the first key signs and encrypts, and every key verifies and decrypts (see operating.md)",
     default_text: "required; dev keeps one in its data directory",
     valid_values:
       "32 bytes in base64, or a comma-separated list of such keys; create one with `openssl rand -base64 32`",
@@ -186,14 +186,6 @@ export const settings = {
     default_text: "required; mock in dev",
     valid_values: "one of mock, cloud",
     parse: oneOf("mock", "cloud")
-  }),
-  provider_url: setting({
-    name: "PROVIDER_URL",
-    group: "Provider",
-    description: "URL of a mock provider in its own process",
-    default_text: "the mock provider runs inside the service",
-    valid_values: "a URL such as http://127.0.0.1:4010",
-    parse: url("http:")
   }),
   cloud_accounts: setting({
     name: "CLOUD_ACCOUNTS",

@@ -14,7 +14,6 @@ import { type CloudAccount, CloudAccounts } from "@messaging-crm/provider-cloud/
 import * as CloudSettings from "@messaging-crm/provider-cloud/CloudSettings"
 import { MediaLoader } from "@messaging-crm/provider-cloud/MediaLoader"
 import * as Profiles from "@messaging-crm/provider-cloud/Profiles"
-import * as RemoteMock from "@messaging-crm/provider-mock/http/RemoteMock"
 import { DateTime, Deferred, Effect, Layer, Predicate, Redacted, Result, Stream } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientRequest } from "effect/http"
 import { forward } from "../../src/cli/WebhookListener.ts"
@@ -382,39 +381,6 @@ const commands = {
         Effect.map(({ status }) => String(status)),
         Effect.orDie,
         Effect.provide(FetchHttpClient.layer)
-      )
-  },
-  "a send through a mock provider": {
-    files: ["provider-mock/src/http/RemoteMock.ts"],
-    line: "POST /deliver",
-    body: { provider_message_id: "m1" },
-    headers: [],
-    deadline: null,
-    outcomes: {
-      ok: "accepted",
-      redirect: "ProviderOutcomeUnknown",
-      // A body that does not say so proves nothing.
-      429: "ProviderOutcomeUnknown",
-      "5xx": "ProviderOutcomeUnknown",
-      silence: "",
-      "slow body": "",
-      "other certificate": "ProviderBusy provider_unavailable"
-    },
-    call: (base_url) =>
-      MessagingProvider.use(({ deliver }) => wordOf(deliver(message), () => "accepted")).pipe(
-        Effect.provide(RemoteMock.layer(base_url))
-      )
-  },
-  "the templates of a mock provider": {
-    files: ["provider-mock/src/http/RemoteMock.ts"],
-    line: "GET /templates/acme",
-    body: { templates: [] },
-    headers: [],
-    deadline: 5,
-    outcomes: { ok: "0 templates", ...unavailable },
-    call: (base_url) =>
-      MessagingProvider.use(({ templates }) => wordOf(templates("acme"), (all) => `${all.length} templates`)).pipe(
-        Effect.provide(RemoteMock.layer(base_url))
       )
   }
 } satisfies Readonly<Record<string, OutboundClient>>

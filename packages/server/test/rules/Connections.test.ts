@@ -17,7 +17,6 @@ const withoutPolicy: Readonly<Record<string, string>> = {
   "adapter-postgres/src/database/Client/Watchdog.ts": "DATABASE_URL",
   "destination-nats/src": "NATS_SERVERS",
   "provider-cloud/src/fake/CallbackSender.ts": "the callback URL of the fake network",
-  "provider-mock/src/http/CallbackSender.ts": "the callback URL of the mock network",
   "server/src/console/IdentityProvider.ts": "OIDC_ISSUER, and the addresses that its provider publishes there",
   "server/src/dev/DevConsole.ts": "this service",
   "server/src/dev/EmbeddedPostgres.ts": "a database on this machine",

@@ -23,14 +23,7 @@ const importRules: ReadonlyArray<ImportRule> = [
   },
   { files: "packages/conformance/src/**/*.ts", allowed: [/^effect$/, /^effect\/testing$/, /^@effect\/vitest$/, core] },
   { files: "packages/adapter-memory/src/**/*.ts", allowed: [/^effect$/, core] },
-  {
-    files: "packages/provider-mock/src/**/*.ts",
-    allowed: [/^effect$/, core],
-    exceptions: {
-      "http/Ingress.ts": [/^effect\/http$/],
-      "http/Network.ts": [/^effect\/http$/]
-    }
-  },
+  { files: "packages/provider-mock/src/**/*.ts", allowed: [/^effect$/, core] },
   {
     files: "packages/provider-cloud/src/**/*.ts",
     allowed: [/^effect(\/http)?$/, core]

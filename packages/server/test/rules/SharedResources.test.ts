@@ -154,13 +154,6 @@ const rows: Readonly<Record<string, Code>> = {
       number("provider-cloud/src/SignedBodies.ts", /arrival_time_max = Duration\.seconds\((\d+)\)/)
     ]
   },
-  "Callbacks of a mock provider in another process": {
-    numbers: [
-      number("provider-mock/src/http/Ingress.ts", /bytes_max = (\d+) \* body_bytes_max/),
-      number("provider-mock/src/http/Ingress.ts", /Math\.floor\(bytes_max \/ (\d+)\)/)
-    ],
-    turns: ["provider-mock/src/http/Ingress.ts"]
-  },
   "Callbacks in progress, and downloads of their files": {
     numbers: [
       number("core/src/inbound/CallbackInbox.ts", /in_progress_max = (\d+)/),

@@ -24,7 +24,6 @@ const texts: ReadonlyArray<
     "10.0.0.0/8 fd00::/8"
   ]],
   ["graph_url", ["http://127.0.0.1:4020", "https://graph.example"], ["", "ftp://graph.example", "graph.example"]],
-  ["provider_url", ["http://127.0.0.1:4010"], ["https://127.0.0.1:4010"]],
   ["provider", ["mock", "cloud"], ["", "Mock", "mock "]],
   ["graph_version", ["v25.0", "v125.10"], ["25.0", "v25", "v25.0.1", "v1234.0"]],
   ["otlp_headers", ["a=b", "a=", "a-b=c=d"], ["", "=a", "a", "a=%zz", "a=b,"]],

@@ -111,7 +111,7 @@ export const mistakes: ReadonlyArray<readonly [path: string, init: RequestInit]>
   ["/v1/tags", { headers: { authorization: `Bearer ${word}` } }],
   ["/v1/tags", { method: "POST", headers: { "idempotency-key": `${word} \u00e4` }, body: JSON.stringify(tag) }],
   ["/v1/webhooks", { method: "POST", body: JSON.stringify({ url: `ftp://${word}`, event_types: [word] }) }],
-  ["/ingress/mock", { method: "POST", body: word, headers: { "x-mock-signature": word } }]
+  ["/ingress/graph", { method: "POST", body: word, headers: { "x-hub-signature-256": word } }]
 ]
 
 /** Commands that fail, with a marked value in what they are given. */

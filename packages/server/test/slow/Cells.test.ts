@@ -21,28 +21,38 @@ const Page = Schema.fromJsonString(Schema.Struct({ data: Schema.Array(Schema.Str
 const resourceOf = (text: string) => Schema.decodeUnknownSync(Resource)(text).data
 const idsOf = (text: string) => Schema.decodeUnknownSync(Page)(text).data.map(({ id }) => id)
 
-/** Creates an organization in a cell, with a channel and a key. */
+/** Creates an organization in a cell, with a channel whose account is stored, and a key. */
 const create = Effect.fnUntraced(function*(environment: Processes.Environment, cell: string, number: number) {
   const owner = ["--name", cell, "--owner-name", "Ada", "--owner-email", "ada@acme.example"]
   const channel = ["--type", "phone_messaging", "--address", `+49301234560${number}`, "--business-account", "acme"]
   const made = yield* Processes.command(["init", ...owner, ...channel, "--cell", cell], environment)
-  return { ...Schema.decodeUnknownSync(Made)(made), cell }
+  const organization = { ...Schema.decodeUnknownSync(Made)(made), cell }
+  const { channel_id, organization_id } = organization
+  const account = ["--account", channel_id, "--app", Network.app.id, "--token-file", "-"]
+  const setToken = ["channels", "set-token", "--organization", organization_id, "--channel", channel_id, ...account]
+  const stored = yield* Processes.run(setToken, environment, Network.token)
+  assert.strictEqual(stored.code, 0, stored.stderr)
+  return organization
 })
 
-/** Three cells with an organization in each, and a mock network that calls back to all servers. */
+/** Three cells with an organization in each, and a network that calls back to all servers. */
 const installation = Effect.fnUntraced(function*(servers: ReadonlyArray<Servers.Server>) {
   const cells = yield* Cells.make
   const network_port = yield* freePort
+  const network_url = `http://127.0.0.1:${network_port}`
+  yield* Network.start(network_port, servers)
+  yield* Processes.untilUp(`${network_url}${Network.accepted_path}`)
   const environment = {
-    ...Network.networks.mock.settings(`http://127.0.0.1:${network_port}`, ""),
+    ...Network.settings(network_url, []),
     CELLS: cells.setting,
     SECRET_KEY: Buffer.alloc(32, 7).toString("base64"),
     HOST: "127.0.0.1",
     RATE_LIMIT_PER_MINUTE: "100000"
   }
   yield* Processes.command(["migrate"], environment)
-  const organizations = yield* Effect.forEach(Cells.names, (name, index) => create(environment, name, index))
-  yield* Network.networks.mock.start(network_port, servers, environment)
+  const organizations = yield* Effect.forEach(Cells.names, (name, index) => create(environment, name, index), {
+    concurrency: "unbounded"
+  })
   return { ...cells, environment, organizations }
 })
 
@@ -133,7 +143,7 @@ it.live("a process serves the organizations of every cell, and processes their q
 
 it.live("commands create an organization in the given cell, and find the cell of one", () =>
   Effect.gen(function*() {
-    const { environment, organizations, stop } = yield* installation([])
+    const { environment, organizations, stop } = yield* installation([yield* Servers.reserve])
     const owner = ["--name", "x", "--owner-name", "Ada", "--owner-email", "ada@acme.example"]
     const create = (...cell: ReadonlyArray<string>) =>
       Effect.map(Processes.run(["organizations", "create", ...owner, ...cell], environment), ({ stderr }) =>
@@ -160,12 +170,12 @@ it.live("commands create an organization in the given cell, and find the cell of
           "--account",
           "5678",
           "--app",
-          "9012",
+          Network.app.id,
           "--token-file",
           "-"
         ],
         environment,
-        "token"
+        Network.token
       )
     const connected = yield* connect(0)
     assert.strictEqual(connected.code, 0, connected.stderr)

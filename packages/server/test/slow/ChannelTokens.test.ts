@@ -83,7 +83,7 @@ it.live("a check of the accounts resumes a paused channel whose token works", ()
 
 it.live("a channel is connected together with its account, or not at all", () =>
   Effect.gen(function*() {
-    const { acme, environment } = yield* Cluster.make({ servers: 1, environment: {}, provider: "cloud" })
+    const { acme, environment } = yield* Cluster.make({ servers: 1, environment: {} })
     const setting = yield* decode(Setting, environment["CLOUD_ACCOUNTS"] ?? "")
     const [{ app_id, token }] = setting.channels
     const args = (address: string, app = app_id) =>
@@ -128,8 +128,7 @@ it.live("a token is stored under the key of the database only, and set again und
   Effect.gen(function*() {
     const { acme, database_url, environment: given, servers: [server] } = yield* Cluster.make({
       servers: 1,
-      environment: {},
-      provider: "cloud"
+      environment: {}
     })
     if (server === undefined) return assert.fail("there is no server")
     const setting = yield* decode(Setting, given["CLOUD_ACCOUNTS"] ?? "")

@@ -54,10 +54,9 @@ const often = { schedule: Schedule.spaced("100 millis"), times: 600 }
 
 /** Starts the cluster without a server. `run` runs a command about the organization's channels. */
 export const begin = Effect.gen(function*() {
-  const { acme, database_url, environment: given, network_url, servers: [server], template_id } = yield* Cluster.make({
+  const { acme, database_url, environment: given, network_url, servers: [server] } = yield* Cluster.make({
     servers: 1,
-    environment: {},
-    provider: "cloud"
+    environment: {}
   })
   if (server === undefined) return assert.fail("there is no server")
   const setting = yield* decode(Setting, given["CLOUD_ACCOUNTS"] ?? "")
@@ -75,7 +74,6 @@ export const begin = Effect.gen(function*() {
     network_url,
     run,
     server,
-    template_id,
     token,
     setToken: ["set-token", "--channel", acme.channel_id, "--token-file", "-"],
     names: ["--account", phone_number_id, "--app", app_id],
@@ -98,7 +96,7 @@ export const begin = Effect.gen(function*() {
 /** Starts the cluster with a stored token and a server. */
 export const beginWithToken = Effect.gen(function*() {
   const scene = yield* begin
-  const { acme, environment, names, network_url, run, server, setToken, template_id, token } = scene
+  const { acme, environment, names, network_url, run, server, setToken, token } = scene
   assert.strictEqual((yield* run([...setToken, ...names], token)).code, 0)
   yield* Servers.serve(environment, server)
   const read = (id: string) =>
@@ -112,7 +110,7 @@ export const beginWithToken = Effect.gen(function*() {
     start: (phone: string) =>
       Api.request(server, "POST", "/conversations", {
         key: acme.key,
-        json: Api.newConversation(acme.channel_id, phone, "Kim", template_id),
+        json: Api.newConversation(acme.channel_id, phone, "Kim"),
         idempotency_key: `start-${phone}`
       }).pipe(Effect.flatMap(({ text }) => decode(Send, text)), Effect.map(({ data }) => data.id)),
     /** Returns the status of a send, or why it failed. */

@@ -106,7 +106,6 @@ it.live("errors are sentences", () =>
         ["audit", "list", "--organization", id, "--before", "2026-11-20T10:00:00+00:00"],
         "The database at DATABASE_URL cannot be used"
       ],
-      [["mock-provider", "--callback-url", "ftp://x/y"], "an absolute http or https URL"],
       [["dev", "--seed-contacts", "-1"], "a whole number from 0"],
       [
         ["webhooks", "listen", "--api-key", "svc_live_x", "--url", "http://127.0.0.1:1/v1"],

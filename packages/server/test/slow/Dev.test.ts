@@ -32,7 +32,7 @@ describe("dev", () => {
         const short = yield* Api.request(server, "GET", "/tags", { key: ready.api_key })
         assert.isNull(short.headers.get("content-encoding"))
         // The provider is in this process, and sends no callbacks.
-        const ingress = yield* Effect.promise(() => fetch(`${server.url}/ingress/mock`, { method: "POST" }))
+        const ingress = yield* Effect.promise(() => fetch(`${server.url}/ingress/graph`, { method: "POST" }))
         assert.strictEqual(ingress.status, 404)
         assert.strictEqual(yield* stop, 0)
       }).pipe(Effect.scoped)

@@ -2,8 +2,6 @@
 import { assert, it } from "@effect/vitest"
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import * as Databases from "@messaging-crm/adapter-postgres/testing/Databases"
-import * as Protocol from "@messaging-crm/provider-mock/http/Protocol"
-import { templatesOf } from "@messaging-crm/provider-mock/Templates"
 import { Deferred, Effect, Redacted, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { execFile, spawn } from "node:child_process"
@@ -13,11 +11,13 @@ import { open } from "node:fs/promises"
 import { getPriority } from "node:os"
 import { join } from "node:path"
 import { text } from "node:stream/consumers"
+import { defaultTemplates } from "../../../provider-cloud/src/fake/Templates.ts"
 import { start } from "../../src/dev/EmbeddedPostgres.ts"
 import { freePort } from "../../src/dev/FreePort.ts"
 import { eventually } from "../../testing/Eventually.ts"
 import { folder } from "../../testing/Folder.ts"
 import * as Api from "../../testing/processes/Api.ts"
+import * as Network from "../../testing/processes/Network.ts"
 import * as Organizations from "../../testing/processes/Organizations.ts"
 import * as Processes from "../../testing/processes/Processes.ts"
 import * as Servers from "../../testing/processes/Servers.ts"
@@ -41,7 +41,6 @@ it.live("an invalid setting prevents the startup, and the error names it in one 
       [inMemory, { WEBHOOK_ALLOWED_NETWORKS: "127.0.0.1" }, "WEBHOOK_ALLOWED_NETWORKS must be"],
       [inMemory, { WEBHOOK_ALLOWED_NETWORKS: "10.0.0.0/8,10.0.0.0/33" }, "WEBHOOK_ALLOWED_NETWORKS must be"],
       [inMemory, { PROVIDER: "pigeon" }, "PROVIDER must be"],
-      [inMemory, { PROVIDER_URL: "127.0.0.1:4010" }, "PROVIDER_URL must be"],
       [["serve"], { DATABASE_URL: "mysql://x", SECRET_KEY: secret, PROVIDER: "mock" }, "DATABASE_URL must be"],
       [["serve"], { DATABASE_URL: unreachable, PROVIDER: "mock" }, "SECRET_KEY is required"],
       [
@@ -62,7 +61,6 @@ it.live("an invalid setting prevents the startup, and the error names it in one 
       [["serve"], { DATABASE_URL: unreachable, SECRET_KEY: secret }, "PROVIDER is required"],
       [["serve"], { DATABASE_URL: unreachable, SECRET_KEY: secret, PROVIDER: "pigeon" }, "PROVIDER must be"],
       [["worker"], { DATABASE_URL: unreachable, SECRET_KEY: secret, PROVIDER: "mock" }, "DATABASE_URL cannot be used"],
-      [["mock-provider", "--callback-url", "http://127.0.0.1:1"], {}, "SECRET_KEY is required"],
       [["migrate", "--json"], { DATABASE_URL: unreachable, DATABASE_POOL: "many" }, "DATABASE_POOL must be"]
     ] as const,
     ([args, environment, named]) =>
@@ -147,15 +145,12 @@ const slowProvider = Effect.gen(function*() {
   const called = yield* Deferred.make<void>()
   const respond = yield* Deferred.make<void>()
   const run = Effect.runForkWith(yield* Effect.context())
-  const templates = yield* Schema.encodeEffect(Schema.fromJsonString(Protocol.TemplatesResponse))({
-    templates: templatesOf("acme")
-  })
   const url = yield* startHttpServer((request, response) => {
-    if (request.url?.startsWith("/templates/")) return void response.end(templates)
+    if (request.method === "GET") return void response.end(JSON.stringify({ data: defaultTemplates }))
     run(Effect.gen(function*() {
       yield* Deferred.succeed(called, undefined)
       yield* Deferred.await(respond)
-      response.end(JSON.stringify({ provider_message_id: "late" }))
+      response.end(JSON.stringify({ messages: [{ id: "late" }] }))
     }))
   })
   return { url, called: Deferred.await(called), respond: Deferred.succeed(respond, undefined) }
@@ -174,16 +169,15 @@ it.live(
       const provider = yield* slowProvider
       const port = yield* freePort
       const server: Servers.Server = { port, url: `http://127.0.0.1:${port}` }
-      const environment: Processes.Environment = {
+      const shared: Processes.Environment = {
         DATABASE_URL: yield* Databases.empty,
         SECRET_KEY: secret,
-        PROVIDER: "mock",
-        PROVIDER_URL: provider.url,
         HOST: "127.0.0.1",
         LOG_LEVEL: "info"
       }
-      yield* Processes.command(["migrate"], environment)
-      const { channel_id, key } = yield* Organizations.create(environment)
+      yield* Processes.command(["migrate"], shared)
+      const { channel_id, key } = yield* Organizations.create(shared)
+      const environment = { ...shared, ...Network.settings(provider.url, [channel_id]) }
       const first = yield* Servers.serve(environment, server)
       const started = yield* Api.request(server, "POST", "/conversations", {
         key,

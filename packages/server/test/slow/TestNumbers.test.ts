@@ -1,5 +1,5 @@
 /** Each number of the telephone network that behaves in its own way, from the request to what its person holds. */
-import { assert, describe, it } from "@effect/vitest"
+import { assert, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { eventually } from "../../testing/Eventually.ts"
 import * as Api from "../../testing/processes/Api.ts"
@@ -35,15 +35,6 @@ const Message = Schema.Struct({
 })
 type Message = typeof Message.Type
 
-const greeted = "Hello Kim, your order 1 is ready."
-
-/** The networks. Over the Graph API a template's text is not known to the network, and it has no `+` before numbers. */
-const networks = {
-  mock: { echoed: greeted, spelled: (phone: string) => phone },
-  cloud: { echoed: "", spelled: (phone: string) => phone.slice(1) }
-} as const
-type Network = keyof typeof networks
-
 interface Outcome {
   readonly send: string
   readonly reports: ReadonlyArray<string>
@@ -51,27 +42,26 @@ interface Outcome {
   readonly taken: number
 }
 
-/** Returns the final outcome of a start with each test number. */
-const numbersOn = (network: Network): Readonly<Record<string, Outcome>> => ({
+/** The final outcome of a start with each test number. The network does not know the text of a template, which `0007` echoes. */
+const numbers: Readonly<Record<string, Outcome>> = {
   "0001": { send: "sent", reports: ["delivered"], reply: null, taken: 1 },
   "0002": { send: "recipient_unreachable", reports: [], reply: null, taken: 0 },
   "0003": { send: "sent", reports: ["failed"], reply: null, taken: 1 },
   "0004": { send: "sent", reports: ["delivered", "read"], reply: null, taken: 1 },
   "0005": { send: "sent", reports: ["delivered", "read"], reply: null, taken: 1 },
   "0006": { send: "outcome_unknown", reports: [], reply: null, taken: 0 },
-  "0007": { send: "sent", reports: ["delivered", "read"], reply: `text: echo: ${networks[network].echoed}`, taken: 1 },
+  "0007": { send: "sent", reports: ["delivered", "read"], reply: "text: echo: ", taken: 1 },
   "0008": { send: "sent", reports: ["delivered", "read"], reply: "image: null", taken: 1 },
   "0009": { send: "sent", reports: ["delivered", "read"], reply: null, taken: 1 },
   "5678": { send: "sent", reports: ["delivered", "read"], reply: null, taken: 1 }
-})
+}
 
 const reportsOf = (message: Message | undefined) =>
   (["delivered", "read", "failed"] as const).filter((status) => (message?.[`${status}_at`] ?? null) !== null)
 
-const service = Effect.fnUntraced(function*(network: Network) {
-  const { acme, environment, accepted_url, servers: [server], template_id } = yield* Cluster.make({
+const service = Effect.gen(function*() {
+  const { acme, environment, accepted_url, servers: [server] } = yield* Cluster.make({
     servers: 1,
-    provider: network,
     environment: { RATE_LIMIT_PER_MINUTE: "100000", ...unknownOutcomeTimeout(5) }
   })
   if (server === undefined) return yield* Effect.die("no server")
@@ -82,7 +72,7 @@ const service = Effect.fnUntraced(function*(network: Network) {
   const start = (phone: string) =>
     Api.request(server, "POST", "/conversations", {
       key,
-      json: Api.newConversation(channel_id, phone, "Kim", template_id),
+      json: Api.newConversation(channel_id, phone, "Kim"),
       idempotency_key: `start-${phone}`
     }).pipe(Effect.flatMap((response) => dataOf(Send, response)))
 
@@ -94,8 +84,8 @@ const service = Effect.fnUntraced(function*(network: Network) {
       const messages = yield* get(`/conversations/${conversation_id}/messages`, Schema.Array(Message))
       const sent = messages.find((message) => message.id === send.message_id)
       const reply = messages.find(({ direction }) => direction === "inbound")
-      const spelled = networks[network].spelled(phone)
-      const taken = (yield* Network.accepted(accepted_url)).filter(({ recipient }) => recipient === spelled).length
+      const digits = phone.slice(1)
+      const taken = (yield* Network.accepted(accepted_url)).filter(({ recipient }) => recipient === digits).length
       const seen = {
         send: send.failure_reason ?? send.status,
         reports: reportsOf(sent),
@@ -116,48 +106,45 @@ const service = Effect.fnUntraced(function*(network: Network) {
   return { get, accepted_url, send, server, story }
 })
 
-describe.concurrent("the network", () => {
-  it.live.each(["mock", "cloud"] as const)(
-    "every number of %s behaves as documented, and no message is accepted twice",
-    (network) =>
-      Effect.gen(function*() {
-        const numbers = numbersOn(network)
-        const { get, accepted_url, send, server, story } = yield* service(network)
-        const stories = yield* Effect.forEach(
-          Object.entries(numbers),
-          ([digits, expected]) => Effect.map(story(`+491511234${digits}`, expected), (told) => ({ digits, told })),
-          { concurrency: "unbounded" }
-        )
-        const seen = Object.fromEntries(stories.map(({ digits, told }) => [digits, told.seen]))
-        assert.deepStrictEqual(seen, numbers)
-        const of = (digits: string) => stories.find((one) => one.digits === digits)?.told
+it.live(
+  "every number behaves as documented, and no message is accepted twice",
+  () =>
+    Effect.gen(function*() {
+      const { get, accepted_url, send, server, story } = yield* service
+      const stories = yield* Effect.forEach(
+        Object.entries(numbers),
+        ([digits, expected]) => Effect.map(story(`+491511234${digits}`, expected), (told) => ({ digits, told })),
+        { concurrency: "unbounded" }
+      )
+      const seen = Object.fromEntries(stories.map(({ digits, told }) => [digits, told.seen]))
+      assert.deepStrictEqual(seen, numbers)
+      const of = (digits: string) => stories.find((one) => one.digits === digits)?.told
 
-        // What was delivered but not read stays so, and a message that was rejected or lost does not exist.
-        assert.strictEqual(of("0001")?.sent?.status, "delivered")
-        assert.strictEqual(of("0003")?.sent?.status, "failed")
-        assert.strictEqual(of("0004")?.sent?.status, "read")
-        for (const digits of ["0002", "0006"]) assert.deepStrictEqual(of(digits)?.messages, [])
+      // What was delivered but not read stays so, and a message that was rejected or lost does not exist.
+      assert.strictEqual(of("0001")?.sent?.status, "delivered")
+      assert.strictEqual(of("0003")?.sent?.status, "failed")
+      assert.strictEqual(of("0004")?.sent?.status, "read")
+      for (const digits of ["0002", "0006"]) assert.deepStrictEqual(of(digits)?.messages, [])
 
-        // The image of 0008 is there to be read.
-        const media = of("0008")?.reply?.media
-        const image = yield* Effect.promise(async () => fetch(media?.url ?? server.url))
-        const bytes = yield* Effect.promise(() => image.arrayBuffer())
-        assert.strictEqual(image.status, 200)
-        assert.strictEqual(image.headers.get("content-type"), media?.mime_type)
-        assert.strictEqual(bytes.byteLength, media?.byte_size)
+      // The image of 0008 is there to be read.
+      const media = of("0008")?.reply?.media
+      const image = yield* Effect.promise(async () => fetch(media?.url ?? server.url))
+      const bytes = yield* Effect.promise(() => image.arrayBuffer())
+      assert.strictEqual(image.status, 200)
+      assert.strictEqual(image.headers.get("content-type"), media?.mime_type)
+      assert.strictEqual(bytes.byteLength, media?.byte_size)
 
-        // A number that replied has an open window: 0007 echoes each text.
-        const conversation_id = of("0007")?.conversation_id ?? ""
-        assert.strictEqual((yield* send(conversation_id, "Thank you")).status, 202)
-        const texts = Effect.map(
-          get(`/conversations/${conversation_id}/messages`, Schema.Array(Message)),
-          (messages) => messages.map(({ text }) => text)
-        )
-        yield* eventually(texts, (all) => all.includes("echo: Thank you"))
+      // A number that replied has an open window: 0007 echoes each text.
+      const conversation_id = of("0007")?.conversation_id ?? ""
+      assert.strictEqual((yield* send(conversation_id, "Thank you")).status, 202)
+      const texts = Effect.map(
+        get(`/conversations/${conversation_id}/messages`, Schema.Array(Message)),
+        (messages) => messages.map(({ text }) => text)
+      )
+      yield* eventually(texts, (all) => all.includes("echo: Thank you"))
 
-        const references = (yield* Network.accepted(accepted_url)).map(({ reference }) => reference)
-        assert.strictEqual(references.length, 9)
-        assert.strictEqual(new Set(references).size, 9)
-      }).pipe(Effect.scoped)
-  )
-})
+      const references = (yield* Network.accepted(accepted_url)).map(({ reference }) => reference)
+      assert.strictEqual(references.length, 9)
+      assert.strictEqual(new Set(references).size, 9)
+    }).pipe(Effect.scoped)
+)

@@ -1,5 +1,6 @@
 /** Requests to the API of a server. */
 import { Effect } from "effect"
+import * as Network from "./Network.ts"
 import type { Server } from "./Servers.ts"
 
 export interface Response {
@@ -26,7 +27,12 @@ export const request = (
   })
 
 /** Returns the body of a request that starts a conversation with a number. */
-export const newConversation = (channel_id: string, phone: string, name: string, template_id = "acme.order_ready") => ({
+export const newConversation = (
+  channel_id: string,
+  phone: string,
+  name: string,
+  template_id: string = Network.template_id
+) => ({
   channel_id,
   phone,
   template: {

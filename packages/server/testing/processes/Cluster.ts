@@ -15,14 +15,11 @@ export const make = Effect.fnUntraced(
   function*(options: {
     readonly servers: number
     readonly environment: Environment
-    /** The provider, and with it the network. Default: mock. */
-    readonly provider?: "cloud" | "mock"
   }) {
     const database_url = yield* Databases.migrated
-    const network = Network.networks[options.provider ?? "mock"]
     const network_port = yield* freePort
     const network_url = `http://127.0.0.1:${network_port}`
-    const accepted_url = `${network_url}${network.accepted_path}`
+    const accepted_url = `${network_url}${Network.accepted_path}`
     const shared: Environment = {
       DATABASE_URL: database_url,
       SECRET_KEY: Buffer.from(globalThis.crypto.getRandomValues(new Uint8Array(32))).toString("base64"),
@@ -31,10 +28,10 @@ export const make = Effect.fnUntraced(
     }
     const servers = yield* Effect.forEach(Array.from({ length: options.servers }), () => Servers.reserve)
     const acme = yield* Organizations.create(shared)
-    const environment = { ...network.settings(network_url, acme.channel_id), ...shared }
-    yield* network.start(network_port, servers, environment)
+    const environment = { ...Network.settings(network_url, [acme.channel_id]), ...shared }
+    yield* Network.start(network_port, servers)
     yield* untilUp(accepted_url)
-    return { acme, database_url, environment, network_url, servers, accepted_url, template_id: network.template_id }
+    return { acme, database_url, environment, network_url, servers, accepted_url }
   }
 )
 

@@ -16,7 +16,7 @@ export const inboundSteps = (
     reported.add(provider_message_id)
     return stepsOn("conversations", conversations.get(`${channel_id} ${from}`), opening(started_at))
   })
-  // The mock network replies to some messages on its own.
+  // The network replies to some messages on its own.
   const ofNetwork = observations.messages.flatMap(({ call, resource }) => {
     const { conversation_id, direction, provider_message_id } = resource
     return call !== null || direction !== "inbound" || reported.has(provider_message_id)
