@@ -1,10 +1,8 @@
 /** Tests of retries of every write: each returns the response of the first, whatever happened since. */
 import { assert, describe, it } from "@effect/vitest"
-import { CurrentActor } from "@messaging-crm/core/Actor"
 import { RequestsPerMinute } from "@messaging-crm/core/ApiKeys"
 import { ContactStore, newContact } from "@messaging-crm/core/Contacts"
 import { ContactId } from "@messaging-crm/core/Ids"
-import { PersonalData } from "@messaging-crm/core/PersonalData"
 import { Phone } from "@messaging-crm/core/Phones"
 import { DateTime, Effect, Layer } from "effect"
 import { afterAll } from "vitest"
@@ -217,109 +215,6 @@ describe("one request in other words", () => {
     const unknown = { first_name: "Kim", foo: 1 }
     assert.strictEqual((await ask("POST", "/contacts", { first_name: "Kim" }, "known-key")).status, 201)
     assert.strictEqual(code(await ask("POST", "/contacts", unknown, "known-key")), "idempotency_conflict")
-  })
-})
-
-describe("a write that changes nothing", () => {
-  it("replays the same bytes after the resource has changed, changes nothing again, and is the only request of its key", async () => {
-    const { ask, contact, conversation, get, owner, webhook, write } = await everyWrite()
-    const { body: { data: other } } = await write("POST", "/contacts", { primary_email: "kim@acme.example" })
-    const subscription = { url: "https://shop.example/crm", event_types: ["message.sent"] }
-    const { body: { data: disabled } } = await write("POST", "/webhooks", subscription)
-    await write("DELETE", `/webhooks/${disabled.id}`)
-    const { body: { data: opened } } = await write("POST", `/conversations/${conversation.id}/reopen`)
-    const upsert = { match: "primary_email", contacts: [{ primary_email: other.primary_email }] }
-    const close = ["POST", `/conversations/${conversation.id}/close`, {}] as const
-    await write(...close)
-    const writes = [
-      ["PATCH", `/contacts/${contact.id}`, {}],
-      ["POST", "/contacts/upsert", upsert],
-      close,
-      ["PATCH", `/conversations/${conversation.id}/assignment`, { assigned_user_id: opened.assigned_user_id }],
-      ["PATCH", `/webhooks/${webhook.id}`, {}],
-      ["DELETE", `/webhooks/${disabled.id}`, undefined]
-    ] as const
-    const resources = ["/contacts", "/conversations", "/webhooks", "/events"]
-    const everything = () => Promise.all(resources.map(get))
-    const repeat = () =>
-      Promise.all(writes.map(([method, path, json], index) => ask(method, path, json, `nothing-key-${index}`)))
-
-    const before = await everything()
-    const first = await repeat()
-    for (const { status, text } of first) assert.strictEqual(status, 200, text)
-    assert.deepStrictEqual(await everything(), before)
-
-    await write("PATCH", `/contacts/${contact.id}`, { first_name: "Jo" })
-    await write("PATCH", `/contacts/${other.id}`, { primary_email: null })
-    await write("POST", `/conversations/${conversation.id}/reopen`)
-    await write("PATCH", `/conversations/${conversation.id}/assignment`, { assigned_user_id: owner.id })
-    await write("PATCH", `/webhooks/${webhook.id}`, { event_types: ["message.sent"] })
-    const changed = await everything()
-    for (const [index, again] of (await repeat()).entries()) {
-      assert.strictEqual(again.text, first[index]?.text)
-      assert.strictEqual(again.status, first[index]?.status)
-      assert.isTrue(isReplayed(again), again.text)
-      assert.strictEqual(again.headers.get("original-request-id"), first[index]?.headers.get("x-request-id"))
-      const taken = await ask("POST", "/tags", { name: "x", color: "red" }, `nothing-key-${index}`)
-      assert.strictEqual(code(taken), "idempotency_conflict")
-    }
-    assert.deepStrictEqual(await everything(), changed)
-  })
-})
-
-describe("an equal request with another key", () => {
-  it("is still replayed after the contact of the first one was erased", async () => {
-    const { ask, get, organization, owner } = await begin()
-    const create = (header: string) => ask("POST", "/contacts", { first_name: "Guest" }, header)
-    const [first, second] = [await create("guest-key-1"), await create("guest-key-2")]
-    await service.runtime.runPromise(
-      PersonalData.use((data) => data.erase(first.body.data.id)).pipe(
-        Effect.provideService(CurrentActor, { organization_id: organization.id, member_id: owner.id })
-      )
-    )
-    const again = await create("guest-key-2")
-    assert.isTrue(isReplayed(again))
-    assert.strictEqual(again.text, second.text)
-    assert.lengthOf(await get("/contacts"), 2)
-    assert.isFalse(isReplayed(await create("guest-key-1")))
-  })
-})
-
-describe("one key, many requests at once", () => {
-  it("is one execution, and the same bytes for all", async () => {
-    const { get, organization: _organization, template, ...ours } = await begin()
-    const { body: { data: contact } } = await ours.write("POST", "/contacts", { first_name: "Kim" })
-    const contacts = (await get("/contacts")).length
-    for (
-      const [path, json, size] of [
-        ["/contacts", { first_name: "Lee" }, async () => (await get("/contacts")).length - contacts],
-        [
-          `/contacts/${contact.id}/notes`,
-          { text: "once" },
-          async () => (await get(`/contacts/${contact.id}`)).notes.split("once").length - 1
-        ],
-        ["/tags", { name: "VIP", color: "red" }, async () => (await get("/tags")).length],
-        [
-          "/webhooks",
-          { url: "https://shop.example/crm", event_types: ["message.sent"] },
-          async () => (await get("/webhooks")).length
-        ],
-        [
-          "/conversations",
-          { channel_id: ours.channel.id, phone, template },
-          async () => (await get("/conversations")).length
-        ]
-      ] as const
-    ) {
-      const responses = await Promise.all(
-        Array.from({ length: 20 }, () => ours.ask("POST", path, json, `at-once ${path}`))
-      )
-      assert.strictEqual(new Set(responses.map(({ text }) => text)).size, 1, path)
-      assert.strictEqual(new Set(responses.map(({ status }) => status)).size, 1, path)
-      assert.isBelow(responses[0]?.status ?? 500, 300, path)
-      assert.lengthOf(responses.filter((response) => !isReplayed(response)), 1, path)
-      assert.strictEqual(await size(), 1, path)
-    }
   })
 })
 
