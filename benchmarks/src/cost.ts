@@ -2,7 +2,7 @@
  * Measures what operations cost, and computes what organizations need: `npm run bench:cost`.
  * `-- 2 2000` sets the number of pairs of rounds, and of messages of each.
  *
- * One server, one worker, the mock network, and an endpoint run on a real database with 100,000 contacts. The costs are the CPU time
+ * One server, one worker, the fake Graph API, and an endpoint run on a real database with 100,000 contacts. The costs are the CPU time
  * of the server, of the worker, and of PostgreSQL, with its vacuum and checkpoint afterward; the log (WAL); transactions that
  * write; and bytes on disk with indexes. Prints tables and one JSON document. Reads `/proc`, so it works on Linux only.
  */
@@ -13,7 +13,7 @@ import * as Operations from "./cost/Operations.ts"
 import * as Tables from "./cost/Tables.ts"
 import * as Arguments from "./harness/Arguments.ts"
 import * as Benchmark from "./harness/Benchmark.ts"
-import { Processes, Servers } from "./harness/Fixtures.ts"
+import { Network, Processes, Servers } from "./harness/Fixtures.ts"
 import * as ProcessOutput from "./harness/ProcessOutput.ts"
 import * as Service from "./harness/Service.ts"
 import * as Load from "./load/Load.ts"
@@ -52,7 +52,9 @@ const measureAll = Effect.fnUntraced(function*(bench: Operations.Bench, programs
 })
 
 const measureCosts = Effect.gen(function*() {
-  const cluster = yield* Service.cluster(1)
+  const made = yield* Service.cluster(1)
+  const environment = { ...made.environment, ...Network.settings(made.network_url, [Operations.channel_id]) }
+  const cluster = { ...made, environment }
   yield* Effect.promise(() => PopulationRows.fill(cluster.database_url, Operations.contacts))
   const programs = yield* startPrograms(cluster)
   const load = yield* Load.start

@@ -79,7 +79,7 @@ const upserts = ({ cluster: { server }, items }: Bench) =>
     return items
   })
 
-/** A person with a conversation, whose number selects no special behavior of the mock network. */
+/** A person with a conversation, whose number selects no special behavior of the network. */
 const personOf = (number: number): number => {
   // The last ones are left, so that ten later is in the organization too.
   const person = 5 * (1 + number * 7919 % (contacts / 5 - 2))
@@ -88,7 +88,8 @@ const personOf = (number: number): number => {
 
 const phoneOf = (person: number): string => `+316${String(person).padStart(8, "0")}`
 
-const channel_id = Population.id("channel", 1)
+/** The channel of the measured messages. */
+export const channel_id = Population.id("channel", 1)
 
 const isIdle = SqlClient.SqlClient.use((sql) =>
   sql<{ readonly is_idle: boolean }>`
@@ -103,9 +104,10 @@ export const untilIdle = untilPasses(isIdle, { interval: "100 millis", times: 30
 /** Receives messages of known people, one per callback. */
 const inbound = ({ cluster, items }: Bench) =>
   Effect.gen(function*() {
-    const callBack = yield* Callbacks.makeSender(cluster.environment)
     const receive = (number: number) =>
-      callBack(cluster.server, [Service.messageReceived(channel_id, `cost-${number}`, phoneOf(personOf(number)))]).pipe(
+      Callbacks.post(cluster.server, [
+        Service.messageFrom(phoneOf(personOf(number)), channel_id, `cost-${number}`)
+      ]).pipe(
         Effect.flatMap((status) => requireSuccess({ status, text: "callback" }))
       )
     yield* Effect.forEach(take(items), receive, { concurrency, discard: true })

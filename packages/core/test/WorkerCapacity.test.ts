@@ -287,7 +287,7 @@ for (
           for (let times = 0; times < 3; times++) {
             yield* raise(ours, 50)
             yield* Effect.replicateEffect(pass("100 millis"), 20)
-                    const isNearlyAll = Effect.map(Queue.size(arrivals), (size) => size >= 48)
+            const isNearlyAll = Effect.map(Queue.size(arrivals), (size) => size >= 48)
             yield* passUntil(isNearlyAll)
             yield* pass("1 second")
             yield* Queue.takeN(arrivals, 50)
