@@ -2,7 +2,7 @@
  * The torture test: `npm run torture -- MINUTES SEED`. `README.md` describes a run and its parts.
  *
  * It ends by itself, kills only what it has started, and exits with 1 on a violation, whose calls it prints. Only root can
- * mount the disks that it fills; otherwise that fault is left out. `TORTURE_HISTORY` names a file for the whole history.
+ * mount the disks that it fills; otherwise that fault is left out. With an odd seed, each organization is in a cell of its own. `TORTURE_HISTORY` names a file for the whole history.
  */
 import { Effect } from "effect"
 import { mkdirSync, writeFileSync } from "node:fs"
@@ -44,6 +44,7 @@ const record = Effect.gen(function*() {
     clients,
     onPhase: (phase) => console.log(`${(performance.now() / 1000).toFixed(0).padStart(4)} s ${phase}`),
     directory: yield* folder,
+    are_cells: seed % 2 === 1,
     disk_mib: process.getuid?.() === 0 ? disk_mib : null,
     programs: { server: programOf("server"), worker: programOf("worker") },
     before: bundlePrevious(join(programs, "before"))

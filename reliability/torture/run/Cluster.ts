@@ -2,7 +2,7 @@
  * The system under test: PostgreSQL with a synchronous standby, the fake Graph API, two servers with workers, and one more
  * worker. Each process reaches the database and the network through its own proxies, and is restarted when it ends.
  */
-import { onServer } from "@messaging-crm/adapter-postgres/testing/Databases"
+import * as Databases from "@messaging-crm/adapter-postgres/testing/Databases"
 import { Effect } from "effect"
 import type { ChildProcess } from "node:child_process"
 import * as PostgresPair from "../../../packages/server/testing/databases/PostgresPair.ts"
@@ -26,6 +26,8 @@ export interface Options {
   readonly programs: Programs
   /** The size in MiB of the disk of each database server; null if this process cannot mount a disk. */
   readonly disk_mib: number | null
+  /** Whether each organization is in a cell of its own. */
+  readonly are_cells: boolean
 }
 
 /** The settings of a process, which a fault can change until the next restart. */
@@ -38,28 +40,37 @@ interface Setup {
 export interface ServiceProcess {
   readonly name: string
   readonly database: ReadonlyArray<TcpProxy.TcpProxy>
-  readonly network: TcpProxy.TcpProxy
+  readonly network: ReadonlyArray<TcpProxy.TcpProxy>
   /** Sends a signal to the process, if it runs. */
   readonly signal: (signal: NodeJS.Signals) => Effect.Effect<void>
   /** Kills the process, which then starts with these settings instead of those of the cluster. */
   readonly restart: (setup?: Partial<Setup>) => Effect.Effect<void>
 }
 
-export type Organization = Effect.Success<ReturnType<typeof Organizations.create>>
+export type Organization = Effect.Success<ReturnType<typeof Organizations.create>> & { readonly database_url: string }
 
 const settings: Processes.Environment = {
   ...Writes.environment,
   WEBHOOK_ALLOWED_NETWORKS: "127.0.0.0/8"
 }
 
-/** Replaces the ports of a URL by those of proxies, in their order. */
-const viaProxies = (url: string, proxies: ReadonlyArray<TcpProxy.TcpProxy>): string => {
-  let index = 0
-  return url.replaceAll(/(?<=127\.0\.0\.1:)\d+/g, (port) => String(proxies[index++]?.port ?? port))
-}
+/** Replaces the ports in a text by those of their proxies. */
+const viaProxies = (text: string, proxies: ReadonlyMap<string, TcpProxy.TcpProxy>): string =>
+  text.replaceAll(/(?<=127\.0\.0\.1:)\d+/g, (port) => String(proxies.get(port)?.port ?? port))
 
-const portsOf = (url: string): ReadonlyArray<number> =>
-  Array.from(url.matchAll(/127\.0\.0\.1:(\d+)/g), ([, port]) => Number(port))
+/** Makes a proxy of each port in a text. */
+const proxiesOf = Effect.fnUntraced(function*(text: string) {
+  const ports = new Set(text.match(/(?<=127\.0\.0\.1:)\d+/g))
+  return new Map(
+    yield* Effect.forEach(
+      ports,
+      (port) => Effect.map(TcpProxy.make(Number(port)), (proxy) => [port, proxy] as const)
+    )
+  )
+})
+
+/** The settings that name databases. */
+const database_settings = ["DATABASE_URL", "CELLS"] as const
 
 /** Starts a process and keeps it running until the scope closes. Its proxies stay the same. */
 const keepRunning = Effect.fnUntraced(function*(
@@ -68,11 +79,16 @@ const keepRunning = Effect.fnUntraced(function*(
   server: Servers.Server | null,
   name: string
 ) {
-  const database_url = environment["DATABASE_URL"] ?? ""
-  const database = yield* Effect.forEach(portsOf(database_url), TcpProxy.make)
-  const [network_port = 0] = portsOf(network_url)
-  const network = yield* TcpProxy.make(network_port)
-  const own = { DATABASE_URL: viaProxies(database_url, database), GRAPH_URL: viaProxies(network_url, [network]) }
+  const databases = database_settings.flatMap((name) => {
+    const value = environment[name]
+    return value === undefined ? [] : [[name, value] as const]
+  })
+  const database = yield* proxiesOf(databases.map(([, value]) => value).join())
+  const network = yield* proxiesOf(network_url)
+  const own = Object.fromEntries([
+    ...databases.map(([name, value]) => [name, viaProxies(value, database)] as const),
+    ["GRAPH_URL", viaProxies(network_url, network)] as const
+  ])
   let setup = defaults
   let current: ChildProcess | null = null
   const runOnce = Effect.scoped(Effect.gen(function*() {
@@ -88,8 +104,8 @@ const keepRunning = Effect.fnUntraced(function*(
   const signal = (signal: NodeJS.Signals) => Effect.sync(() => void current?.kill(signal))
   return {
     name,
-    database,
-    network,
+    database: Array.from(database.values()),
+    network: Array.from(network.values()),
     signal,
     restart: (next = {}) =>
       Effect.andThen(
@@ -101,13 +117,29 @@ const keepRunning = Effect.fnUntraced(function*(
   } satisfies ServiceProcess
 })
 
+/** Creates an organization in the database of a cluster, or in a cell of its own. */
+const createOther = Effect.fnUntraced(
+  function*({ database_url, environment }: ServiceCluster.Cluster, is_cell: boolean) {
+    const own_url = is_cell ? yield* Databases.migrated : database_url
+    const organization = yield* Organizations.create({ ...environment, DATABASE_URL: own_url })
+    return { ...organization, database_url: own_url }
+  }
+)
+
 /** Starts the system, which ends with the scope. */
-export const make = Effect.fnUntraced(function*({ directory, disk_mib, programs }: Options) {
+export const make = Effect.fnUntraced(function*({ are_cells, directory, disk_mib, programs }: Options) {
   const pair = yield* PostgresPair.make(directory, disk_mib === null ? {} : { disk_mib })
-  const made = yield* onServer(pair.url)(ServiceCluster.make({ servers: 2, environment: settings }))
-  const globex = yield* Organizations.create(made.environment)
-  const accounts = Network.settings(made.network_url, [made.acme.channel_id, globex.channel_id])
-  const cluster = { ...made, environment: { ...made.environment, ...accounts } }
+  const { made, globex } = yield* Databases.onServer(pair.url)(Effect.gen(function*() {
+    const made = yield* ServiceCluster.make({ servers: 2, environment: settings })
+    return { made, globex: yield* createOther(made, are_cells) }
+  }))
+  const organizations: ReadonlyArray<Organization> = [{ ...made.acme, database_url: made.database_url }, globex]
+  const accounts = Network.settings(made.network_url, organizations.map(({ channel_id }) => channel_id))
+  const { DATABASE_URL: _, ...environment } = { ...made.environment, ...accounts }
+  const databases = are_cells
+    ? { CELLS: organizations.map(({ database_url }, index) => `cell-${index + 1}=${database_url}`).join("\n") }
+    : { DATABASE_URL: made.database_url }
+  const cluster = { ...made, environment: { ...environment, ...databases } }
   const defaults: Setup = { programs, environment: {} }
   const processes = yield* Effect.forEach(
     [...cluster.servers, null],
@@ -117,7 +149,6 @@ export const make = Effect.fnUntraced(function*({ directory, disk_mib, programs 
     concurrency: "unbounded",
     discard: true
   })
-  const organizations: ReadonlyArray<Organization> = [cluster.acme, globex]
   return { ...cluster, pair, processes, organizations, has_disk: disk_mib !== null }
 })
 

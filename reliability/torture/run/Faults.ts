@@ -100,8 +100,8 @@ const onEndpoint = (kind: FaultKind, conditions: Effect.Effect<Condition>) => ({
 export const network: FaultGroup = {
   database_cut: onProcess("database_cut", ({ database }) => database, pick(cuts)),
   database_delay: onProcess("database_delay", ({ database }) => database, delay),
-  provider_cut: onProcess("provider_cut", ({ network }) => [network], pick(cuts)),
-  provider_delay: onProcess("provider_delay", ({ network }) => [network], delay),
+  provider_cut: onProcess("provider_cut", ({ network }) => network, pick(cuts)),
+  provider_delay: onProcess("provider_delay", ({ network }) => network, delay),
   endpoint_cut: onEndpoint("endpoint_cut", pick(cuts)),
   endpoint_delay: onEndpoint("endpoint_delay", delay)
 }

@@ -102,6 +102,6 @@ export const waitUntilIdle = Effect.fnUntraced(function*(seconds: number) {
   return before.left
 })
 
-/** Layer for a database client without a proxy. */
-export const databaseLayer = ({ database_url }: Cluster) =>
+/** Layer for a client of a database, without a proxy. */
+export const databaseLayer = (database_url: string) =>
   Client.layer({ url: Redacted.make(database_url), connections: 2 })

@@ -86,13 +86,17 @@ const readHistory = Effect.fnUntraced(
   function*({ endpoints, inbound, options, world }: Run, faults: History["faults"]) {
     const { cluster, operators, recorder: { calls } } = world
     options.onPhase("quiescence")
-    const unfinished = yield* Final.waitUntilIdle(idle_seconds_max)
+    const unfinished = yield* Effect.forEach(
+      new Set(cluster.organizations.map(({ database_url }) => database_url)),
+      (url) => Effect.provide(Final.waitUntilIdle(idle_seconds_max), Final.databaseLayer(url)),
+      { concurrency: "unbounded" }
+    )
     options.onPhase("final reads")
     const organizations = yield* Effect.forEach(
       cluster.organizations,
       (organization) =>
         Effect.map(
-          Final.read(cluster, operators, organization),
+          Effect.provide(Final.read(cluster, operators, organization), Final.databaseLayer(organization.database_url)),
           (final) => ({ id: organization.organization_id, final })
         )
     )
@@ -104,7 +108,7 @@ const readHistory = Effect.fnUntraced(
       inbound,
       received: endpoints.received(signingSecrets(calls)),
       faults,
-      unfinished
+      unfinished: unfinished.flat()
     } satisfies History
   }
 )
@@ -114,5 +118,5 @@ export const run = Effect.fnUntraced(function*(options: Options) {
   options.onPhase("starting")
   const run = yield* start(options)
   const faults = yield* runClients(run)
-  return yield* readHistory(run, faults).pipe(Effect.provide(Final.databaseLayer(run.world.cluster)), Effect.orDie)
+  return yield* Effect.orDie(readHistory(run, faults))
 })
