@@ -22,7 +22,7 @@ import { runDrill, withPostgres } from "./harness/Drill.ts"
 import { occurredViolations } from "./harness/Violations.ts"
 
 const kills_wanted = Number(process.argv[2] ?? 100)
-const messages = 1250
+const messages = 1600
 const subscribers = 8
 const workers = 3
 /** The maximum number of deliveries between the start of a worker and its kill, so that kills are spread over the run. */
