@@ -81,6 +81,9 @@ func (r Conversations) Reopen(ctx context.Context, conversationID string, option
 func (r Events) List(query url.Values) *Pages {
 	return r.list("GET /events", query)
 }
+func (r Events) Get(ctx context.Context, eventID string) (*Response, error) {
+	return r.one(ctx, "GET /events/{event_id}", nil, nil, eventID)
+}
 
 func (r Members) List(query url.Values) *Pages {
 	return r.list("GET /members", query)

@@ -217,7 +217,7 @@ def _all(operation: str) -> Callable[..., Pages]:
 
 class Channels(_Resource): list = _all("GET /channels")
 class ContactFields(_Resource): list = _all("GET /contact-fields")
-class Events(_Resource): list = _all("GET /events")
+class Events(_Resource): list, get = _all("GET /events"), _one("GET /events/{event_id}")
 class Members(_Resource): list = _all("GET /members")
 class Tags(_Resource): list, create = _all("GET /tags"), _one("POST /tags")
 class Templates(_Resource): list = _all("GET /templates")

@@ -55,6 +55,7 @@ export const settle = async (service: ReturnType<typeof start>) => {
   names[Examples.ids.conversation_id] = send.conversation_id
   const deliveries = await service.request("GET", `/v1/webhooks/${webhook.id}/deliveries`, { key })
   names[Examples.ids.delivery_id] = deliveries.body.data[0].id
+  names[Examples.ids.event_id] = deliveries.body.data[0].event_id
   names[Examples.ids.message_id] = (await follow()).body.data.message_id
   // A text may be sent now: the contact has just written.
   await service.runtime.runPromise(receive(channel.id))

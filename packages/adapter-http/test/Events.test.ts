@@ -4,7 +4,7 @@ import { EventFollowers } from "@messaging-crm/core/EventFollowers"
 import { limits } from "@messaging-crm/core/Limits"
 import { afterAll } from "vitest"
 import type { TestResponse } from "../testing/Service.ts"
-import { rejected, startWithWebhooks } from "./WebhookScene.ts"
+import { absent, rejected, startWithWebhooks } from "./WebhookScene.ts"
 
 const { begin, service } = startWithWebhooks()
 afterAll(() => service.stop())
@@ -24,6 +24,22 @@ const followed = async (get: (path: string) => Promise<TestResponse>, query: str
 }
 
 describe("events", () => {
+  it("are read one at a time, by their organization only, as the list has them", async () => {
+    const { close, get } = await begin()
+    await close()
+    const all: ReadonlyArray<Listed> = (await get("/events")).body.data
+    assert.isAtLeast(all.length, 2)
+    for (const event of all) {
+      const { body, status } = await get(`/events/${event.id}`)
+      assert.deepStrictEqual([status, body], [200, { data: event }])
+    }
+    const [{ id } = assert.fail("There is no event.")] = all
+    for (const response of [await (await begin()).get(`/events/${id}`), await get(`/events/${absent}`)]) {
+      assert.deepStrictEqual([response.status, response.body.error.code], [404, "not_found"])
+    }
+    rejected(await get("/events/last"), "event_id")
+  })
+
   it("are followed in the order of commits, with a cursor on every page", async () => {
     const { close, get } = await begin()
     const now = await followed(get, "after=now")

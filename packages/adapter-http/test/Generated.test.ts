@@ -79,6 +79,7 @@ const makeScene = async () => {
     send_id: [send.id, absent],
     webhook_id: [webhook.id, absent],
     delivery_id: [deliveries.body.data[0].id, absent],
+    event_id: [deliveries.body.data[0].event_id, absent],
     owner_user_id: [owner.id, owner.id.toUpperCase(), null],
     assigned_user_id: [owner.id, null],
     channel_id: [channel.id, social.id],

@@ -32,11 +32,12 @@ it("returns 404 for every operation on another organization's ID, and changes no
   await service.until(async () => JSON.parse(await get(messagePath)).data.status === "read")
   const contact_id = JSON.parse(await get(`/v1/conversations/${conversation_id}`)).data.contact.id
 
-  const delivery_id = JSON.parse(await get(`/v1/webhooks/${webhook_id}/deliveries`)).data[0].id
+  const { event_id, id: delivery_id } = JSON.parse(await get(`/v1/webhooks/${webhook_id}/deliveries`)).data[0]
   const ids: Readonly<Record<string, string>> = {
     contact_id,
     conversation_id,
     delivery_id,
+    event_id,
     message_id,
     send_id,
     webhook_id

@@ -183,6 +183,7 @@ export const lines: ReadonlyArray<Line> = [
     response: "[Event]",
     query: ["page_size", "cursor", "type", "since", "after", "wait"]
   },
+  { operation: "GET /events/{event_id}", scope: "webhooks:manage", status: 200, response: "Event" },
   {
     operation: "POST /webhooks/{webhook_id}/test",
     scope: "webhooks:manage",

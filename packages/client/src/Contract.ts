@@ -1664,6 +1664,16 @@ export interface Operations {
       readonly next_cursor: string | null
     }
   }
+  /** Get an event. The key needs the scope `webhooks:manage`. */
+  readonly "GET /events/{event_id}": {
+    readonly path: {
+      /** The ID of the event. */
+      readonly event_id: string
+    }
+    readonly response: {
+      readonly data: Event
+    }
+  }
   /** List webhooks. The key needs the scope `webhooks:manage`. */
   readonly "GET /webhooks": {
     readonly query?: {

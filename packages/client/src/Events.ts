@@ -1,4 +1,5 @@
 /** The events that the service posts to webhooks. They contain the resource only for a webhook with `include_resource`. */
+import type { WithResponse } from "./Attempt.ts"
 import type { Event } from "./Contract.ts"
 import { FollowedEvents } from "./FollowedEvents.ts"
 import type { Pages } from "./Pages.ts"
@@ -23,11 +24,15 @@ const silence_millis = 30_000
 /** The longest time that the service waits for an event, in seconds. */
 const wait = 30
 
-/** `/events`: the list of what happened in the last 30 days. */
-export const events = ({ list, pauseAfter, stream }: Transport) => ({
+/** `/events`: what happened in the last 30 days. */
+export const events = ({ list, one, pauseAfter, stream }: Transport) => ({
   /** Lists events, newest first, whether or not a webhook subscribed to them. */
   list: (query: Query<"GET /events"> = {}, options?: RequestOptions): Pages<WebhookEvent> =>
     list("GET /events", { query }, options),
+
+  /** Returns an event of the last 30 days. The `webhook-id` of a webhook request is its ID. */
+  get: (event_id: string, options?: RequestOptions): Promise<WithResponse<WebhookEvent>> =>
+    one("GET /events/{event_id}", { path: { event_id } }, options),
 
   /** Follows events in the order of commits, without skipping any. Failed requests are retried until one succeeds. */
   follow: ({ after, ...query }: FollowQuery, options: Omit<RequestOptions, "idempotencyKey"> = {}): FollowedEvents => {

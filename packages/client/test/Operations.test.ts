@@ -37,6 +37,7 @@ const calls: Readonly<Record<string, (crm: MessagingCrm) => Promise<unknown>>> =
   "POST /conversations/{id}/messages": (crm) => crm.messages.send(id, { type: "text", text: "Thank you" }),
   "GET /conversations/{id}/messages/{id}": (crm) => crm.messages.get(id, id),
   "GET /events": (crm) => crm.events.list().page(),
+  "GET /events/{id}": (crm) => crm.events.get(id),
   "GET /members": (crm) => crm.members.list().page(),
   "GET /sends": (crm) => crm.sends.list().page(),
   "GET /sends/{id}": (crm) => crm.sends.get(id),

@@ -18,6 +18,7 @@ const scene = () => {
   const state = { isFailing: false, withEvents: new Set<OrganizationId>() }
   const unused = () => Effect.die("unused")
   const store = EventStore.of({
+    find: unused,
     list: unused,
     next: unused,
     committed: unused,

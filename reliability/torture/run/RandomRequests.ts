@@ -210,6 +210,11 @@ const webhooks: Generators = {
     const path = `/webhooks/${delivery.webhook_id}/deliveries/${delivery.id}/retry`
     return write({ method: "POST", path }, unique)
   }),
+  "events.get": ({ events }) =>
+    Effect.map(
+      pickAny(events.slice(-20)),
+      (id) => id === undefined ? { operation: "events.list", ...get("/events") } : get(`/events/${id}`)
+    ),
   "events.list": () => Effect.map(pick(["", "?type=contact.created"]), (query) => get(`/events${query}`))
 }
 

@@ -17,6 +17,7 @@ interface Named {
 export interface SeenResources extends Named {
   readonly contacts: Array<string>
   readonly conversations: Array<string>
+  readonly events: Array<string>
   readonly messages: Array<{ readonly id: string; readonly conversation_id: string }>
   readonly sends: Array<string>
   readonly tags: Array<string>
@@ -29,6 +30,7 @@ export const makeSeenResources = (named: Named): SeenResources => ({
   ...named,
   contacts: [],
   conversations: [],
+  events: [],
   messages: [],
   sends: [],
   tags: [],
@@ -48,6 +50,7 @@ export const addSeen = (seen: SeenResources, { operation }: PlannedRequest, resp
     const id = String(row["id"])
     if (resource === "contacts" && operation !== "contacts.upsert") addOnce(seen.contacts, id)
     if (resource === "conversations") addOnce(seen.conversations, id)
+    if (resource === "events") addOnce(seen.events, id)
     if (resource === "tags") addOnce(seen.tags, id)
     if (resource === "sends") {
       addOnce(seen.sends, id)

@@ -14,6 +14,7 @@ import type { UpsertRejection } from "@messaging-crm/core/ContactUpserts"
 import type { ConversationNotFound } from "@messaging-crm/core/Conversations"
 import type { ConcurrentChanges } from "@messaging-crm/core/Decide"
 import type { CursorExpired, TooManyFollowers } from "@messaging-crm/core/EventFollowers"
+import type { EventNotFound } from "@messaging-crm/core/Events"
 import type { KeyError } from "@messaging-crm/core/Idempotency"
 import type { MessageNotFound } from "@messaging-crm/core/Messages"
 import type { ProviderUnavailable, TextTooLong } from "@messaging-crm/core/MessagingProvider"
@@ -40,6 +41,7 @@ type Translated =
   | CursorExpired
   | CursorInvalid
   | CustomValueInvalid
+  | EventNotFound
   | ExternalIdUnreadable
   | InsufficientScope
   | KeyError
@@ -76,6 +78,7 @@ const translations = {
   CursorExpired: () => Errors.failWith(Texts.cursorExpired),
   CursorInvalid: () => Errors.failWith(Texts.cursorInvalid),
   CustomValueInvalid: (error) => Errors.failWith(Texts.customValueInvalid(error)),
+  EventNotFound: () => Errors.failWith(Texts.notFound("event")),
   ExternalIdUnreadable: () => Errors.failWith(Texts.externalIdUnreadable),
   IdempotencyConflict: () => Errors.failWith(Texts.idempotencyConflict),
   InsufficientScope: ({ required }) => Errors.failWith(Texts.insufficientScope(required)),

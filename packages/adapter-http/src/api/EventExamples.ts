@@ -5,7 +5,7 @@ import * as Examples from "./Examples.ts"
 
 type Encoded = typeof Event.Encoded
 
-const { assigned_user_id, contact_id, conversation_id, message_id, send_id, webhook_id } = Examples.ids
+const { assigned_user_id, contact_id, conversation_id, event_id, message_id, send_id, webhook_id } = Examples.ids
 
 /** The `data` of the example of each type. */
 const data: { readonly [Type in AnyEventType]: Extract<Encoded, { readonly type: Type }>["data"] } = {
@@ -24,7 +24,7 @@ const data: { readonly [Type in AnyEventType]: Extract<Encoded, { readonly type:
 
 /** Returns the example of a type. */
 export const eventOf = (type: AnyEventType) => ({
-  id: Examples.event_id,
+  id: event_id,
   timestamp: "2026-11-20T10:00:00.000Z",
   type,
   data: data[type]

@@ -1,10 +1,11 @@
 import { AnyEventType, Event } from "@messaging-crm/core/Events"
+import { EventId } from "@messaging-crm/core/Ids"
 import { limits } from "@messaging-crm/core/Limits"
 import { text } from "@messaging-crm/core/Text"
 import { QueryTime } from "@messaging-crm/core/Timestamps"
 import { Schema, SchemaGetter } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { cursor, List, page_size } from "./Envelope.ts"
+import { cursor, List, page_size, Single } from "./Envelope.ts"
 import * as Errors from "./Errors.ts"
 import { eventOf } from "./EventExamples.ts"
 import * as Examples from "./Examples.ts"
@@ -53,7 +54,7 @@ const last_event_id = Schema.optionalKey(
   })
 )
 
-/** `/events`: list (contract §13.4). */
+/** `/events`: list and get (contract §13.4). */
 export class EventsGroup extends HttpApiGroup.make("events")
   .add(
     HttpApiEndpoint.get("list", "/events", {
@@ -74,7 +75,22 @@ export class EventsGroup extends HttpApiGroup.make("events")
       .annotate(Examples.Example, {
         response: Examples.page(eventOf("message.received")),
         stream: `id: ${Examples.cursor}\ndata: ${JSON.stringify(eventOf("message.received"))}\n\n`
-      })
+      }),
+    HttpApiEndpoint.get("get", "/events/:event_id", {
+      params: { event_id: EventId },
+      success: Single(Event),
+      error: Errors.NotFound
+    })
+      .annotate(Runs, "events.get")
+      .annotateMerge(
+        OpenApi.annotations({
+          identifier: "getEvent",
+          summary: "Get an event",
+          description:
+            "Returns an event of the last 30 days, as the list does. The header `webhook-id` of a webhook request is the event's ID."
+        })
+      )
+      .annotate(Examples.Example, { response: Examples.one(eventOf("message.received")) })
   )
   .annotateMerge(
     OpenApi.annotations({

@@ -63,12 +63,11 @@ export const ids = {
   channel_id: "019aa0c2-5b00-7000-8000-000000000008",
   template_id: "1203948576",
   webhook_id: "019aa0c2-5b00-7000-8000-000000000009",
-  delivery_id: "019aa0c2-5b00-7000-8000-00000000000a"
+  delivery_id: "019aa0c2-5b00-7000-8000-00000000000a",
+  event_id: "019aa0c2-5b00-7000-8000-00000000000d"
 }
 
 const { channel_id, contact_field_id, template_id } = ids
-
-export const event_id = "019aa0c2-5b00-7000-8000-00000000000d"
 
 const account = "1094388291"
 export const phone = "+4915112345678"

@@ -35,7 +35,7 @@ export const disabledWebhook: typeof Webhook.Encoded = {
 export const delivery: typeof WebhookDelivery.Encoded = {
   id: Examples.ids.delivery_id,
   webhook_id: Examples.ids.webhook_id,
-  event_id: Examples.event_id,
+  event_id: Examples.ids.event_id,
   event_type: "message.received",
   status: "succeeded",
   attempt_count: 2,

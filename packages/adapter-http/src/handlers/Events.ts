@@ -61,6 +61,11 @@ export const layer = HttpApiBuilder.group(
     }
 
     return handlers.handleAll({
+      get: ({ endpoint, params }) =>
+        events.get(params.event_id).pipe(
+          Effect.flatMap(Responses.single(endpoint)),
+          ErrorMapping.translate
+        ),
       list: ({ endpoint, headers, query: { after, type = null, wait: seconds, ...query }, request }) => {
         const options = { type, page_size: paging(query).page_size }
         const other = notWithAfter(query)

@@ -34,6 +34,8 @@ export const layer = Layer.effect(
   EventStore,
   World.useSync(({ modify, read }) =>
     EventStore.of({
+      find: (organization_id, id) =>
+        read(({ tables }) => Option.map(Table.get(tables, EventRows, organization_id, id), toListed)),
       list: (organization_id, { since, types }, request) =>
         read(({ tables }) =>
           page(

@@ -13,6 +13,7 @@ const nextEvents = rows(Schema.Struct({ has_next: Schema.Boolean }))
 const committedEvents = rows(Committed)
 const lastCommittedEvent = first(Committed)
 const listedEvents = rows(Listed)
+const listedEvent = first(Listed)
 const storedEvents = rows(Stored)
 
 /** Removes the resources of events, whose rows are locked by ID, so that two removals do not deadlock. */
@@ -75,6 +76,12 @@ export const layer = Layer.effect(
   EventStore,
   SqlClient.SqlClient.useSync((sql) => {
     return EventStore.of({
+      find: (organization_id, id) =>
+        listedEvent(sql`
+          SELECT ${sql.literal(columnsOf(Listed))}
+          FROM webhook_events
+          WHERE organization_id = ${organization_id} AND id = ${id}
+        `),
       list: (organization_id, { since, types }, page) => {
         const { at, id } = startOf(page)
         // No event is older than 1970, and PostgreSQL has no times before 4713 BC.

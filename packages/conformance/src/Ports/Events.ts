@@ -41,11 +41,23 @@ const purges = (it: It) => {
         assert.strictEqual(yield* store.purge(afterNoon(0), 2), removed)
         const listed = yield* WebhookDeliveryStore.use((deliveries) => deliveries.list(ours, to.id, 9))
         assert.deepStrictEqual(listed, raised.slice(0, left))
+        const found = yield* Effect.forEach(raised, ({ event_id }) => store.find(ours, event_id))
+        assert.deepStrictEqual(found.map(Option.isSome), raised.map((_, index) => index < left))
       }
     }))
 }
 
 const lists = (it: It) => {
+  it.effect("finds an event of the organization by its id, without its resource", () =>
+    Effect.gen(function*() {
+      const store = yield* EventStore
+      const { newest, ours } = yield* makeMixedEvents
+      for (const event of newest) {
+        assert.deepStrictEqual(yield* store.find(ours, event.id), Option.some(Fixtures.listedEvent(event)))
+        assert.deepStrictEqual(yield* store.find(yield* Fixtures.organization, event.id), Option.none())
+      }
+    }))
+
   it.effect("lists events of some types since a time, newest first, then by id descending, a page at a time", () =>
     Effect.gen(function*() {
       const store = yield* EventStore

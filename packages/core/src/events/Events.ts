@@ -236,6 +236,11 @@ export interface EventFilters {
 /** The filters that every event passes. */
 const everyEvent: EventFilters = { type: null, since: null }
 
+// -------------------------------------------------------------- errors
+
+/** No event of the organization has this ID, or it is older than 30 days. */
+export class EventNotFound extends Schema.TaggedError<EventNotFound>()("EventNotFound", {}) {}
+
 // ----------------------------------------------------------- decisions
 
 /** Makes an event with a new ID, the current time and its encoded bytes. */
@@ -278,6 +283,7 @@ export const bodyFor = (
  *
  * **Contract** (checked by `conformance/Ports/Events.ts`)
  *
+ * - `find` returns the organization's event with an ID, if it is stored.
  * - `list` returns the organization's events of the types that were raised at
  *   `since` or later, ordered by time descending, then by ID descending: at most
  *   `size`, after the position. It reads few more rows than it returns, whatever
@@ -295,6 +301,7 @@ export const bodyFor = (
  *   with their deliveries, and returns the number of events.
  */
 export class EventStore extends Context.Service<EventStore, {
+  readonly find: (organization_id: OrganizationId, id: EventId) => Effect.Effect<Option.Option<ListedEvent>>
   readonly list: (
     organization_id: OrganizationId,
     filters: { readonly types: ReadonlyArray<AnyEventType>; readonly since: Timestamp | null },
@@ -331,8 +338,10 @@ export const makeExpand = Effect.map(
     })
 )
 
-/** Operations on events: the list is of the current actor's organization, the purge of all. */
+/** Operations on events: the list and the single event are of the current actor's organization, the purge of all. */
 export class Events extends Context.Service<Events, {
+  /** Returns an event of the last 30 days. */
+  readonly get: (id: EventId) => Effect.Effect<Event, EventNotFound, CurrentActor>
   /** Returns one page of the events of the last 30 days that pass the filters, newest first. */
   readonly list: (
     options: ListOptions<EventFilters>
@@ -345,6 +354,11 @@ export class Events extends Context.Service<Events, {
     Effect.gen(function*() {
       const cursors = yield* Cursors
       const store = yield* EventStore
+
+      const get = operation("events.get")(function*(id: EventId) {
+        const { organization_id } = yield* CurrentActor
+        return toListed(yield* Effect.fromOption(yield* store.find(organization_id, id), () => new EventNotFound()))
+      })
 
       const list = operation("events.list")(function*({ cursor, page_size, ...given }: ListOptions<EventFilters>) {
         const { organization_id } = yield* CurrentActor
@@ -362,7 +376,7 @@ export class Events extends Context.Service<Events, {
         return { ...page, data: page.data.map(toListed) }
       })
 
-      return Events.of({ list, purge: purgeOlderThan(event_age_max, store.purge, 1000) })
+      return Events.of({ get, list, purge: purgeOlderThan(event_age_max, store.purge, 1000) })
     })
   )
 }

@@ -69,6 +69,7 @@ export const operations = {
   "conversations.get": read("conversations:read"),
   "conversations.list": read("conversations:read"),
   "conversations.reopen": write("conversations:write", "required"),
+  "events.get": read("webhooks:manage"),
   "events.list": read("webhooks:manage"),
   "members.add": command,
   "members.list": read("members:read"),

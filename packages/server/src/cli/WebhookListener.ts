@@ -51,6 +51,9 @@ const reasonOf = (error: unknown, base_url: string): string => {
   if (!(error instanceof MessagingCrmError)) {
     return `The service at ${base_url} does not respond. Start it, or choose another --url.`
   }
+  if (error.code === "not_found") {
+    return "The service has no event with this ID. It keeps events for 30 days. Check the ID and the API key."
+  }
   return error.param === "after"
     ? `The service rejected --after: ${error.message}`
     : `The service rejected the request: ${error.message}`
@@ -108,29 +111,9 @@ const deliver = Effect.fnUntraced(function*(
   return false
 })
 
-const hour_millis = 3_600_000
-
-/** Returns the time before which an event cannot have been raised, which its ID begins with. */
-const earliest = (id: string): string => {
-  const millis = Number.parseInt(id.replaceAll("-", "").slice(0, 12), 16)
-  return new Date(Math.max(0, millis - hour_millis)).toISOString()
-}
-
-const find = async (crm: MessagingCrm, id: string, signal: AbortSignal): Promise<ClientEvent | undefined> => {
-  for await (const event of crm.events.list({ since: earliest(id), page_size: 100 }, { signal })) {
-    if (event.id === id) return event
-  }
-  return undefined
-}
-
 /** Posts one stored event. */
 const replay = Effect.fnUntraced(function*(id: string, crm: MessagingCrm, secret: Redacted.Redacted, options: Options) {
-  const found = yield* requesting(options.base_url, (signal) => find(crm, id, signal))
-  if (found === undefined) {
-    return yield* new Admin.Rejected({
-      message: `The service has no event ${id}. It keeps events for 30 days. Check the ID and the API key.`
-    })
-  }
+  const found = yield* requesting(options.base_url, (signal) => crm.events.get(id, { signal }))
   if (!(yield* deliver(found, secret, options))) {
     return yield* new Admin.Rejected({ message: "The endpoint did not accept the event." })
   }

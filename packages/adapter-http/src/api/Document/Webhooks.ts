@@ -19,7 +19,7 @@ const parameters = [
   header(
     "webhook-id",
     "The event's `id`, identical on every attempt. Ignore an event that you have already processed.",
-    Examples.event_id
+    Examples.ids.event_id
   ),
   header(
     "webhook-timestamp",
