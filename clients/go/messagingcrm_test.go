@@ -51,6 +51,36 @@ func rejection(status int, code string, header map[string]string) fault {
 	return fault{status: status, header: header, body: `{"error":{"code":"` + code + `","message":"No.","param":null}}`}
 }
 
+// raised creates contacts, and returns their IDs.
+func raised(t *testing.T, crm *Client, count int) []string {
+	t.Helper()
+	made := []string{}
+	for len(made) < count {
+		made = append(made, must(crm.Contacts().Create(ctx, Data{"first_name": "F"}))(t).Data["id"].(string))
+	}
+	return made
+}
+
+// taken returns the contacts of the next events, at least as many as the count.
+func taken(t *testing.T, events *FollowedEvents, count int) []string {
+	t.Helper()
+	found := []string{}
+	for len(found) < count {
+		for _, event := range must(events.Next(ctx))(t) {
+			found = append(found, event["data"].(Data)["contact_id"].(string))
+		}
+	}
+	return found
+}
+
+// now returns a follower of the contacts that are created from now on.
+func now(t *testing.T, crm *Client) *FollowedEvents {
+	t.Helper()
+	events := crm.Events().Follow("now", url.Values{"type": {"contact.created"}, "page_size": {"2"}})
+	must(events.page(ctx, true))(t)
+	return events
+}
+
 type received struct {
 	method, path, key string
 }
@@ -376,6 +406,59 @@ func TestNoRetryOfWhatARetryCannotCorrect(t *testing.T) {
 	_, err := crm.Tags().List(nil).All(ctx)
 	equal(t, codeOf(t, err), "x")
 	equal(t, len(*requests), 3)
+}
+
+func TestEventsAreFollowedInOrderAndFromAStoredCursor(t *testing.T) {
+	crm, _ := connect(t, baseURL)
+	events := now(t, crm)
+	made := raised(t, crm, 4)
+	equal(t, taken(t, events, 2), made[:2])
+	// Another process continues.
+	resumed := crm.Events().Follow(events.Cursor, url.Values{"type": {"contact.created"}})
+	equal(t, taken(t, resumed, 2), made[2:])
+	event := must(events.Next(ctx))(t)[0]
+	equal(t, must(crm.Events().Get(ctx, event["id"].(string)))(t).Data, event)
+}
+
+func TestAnEventThatIsCommittedWhileTheLoopWaitsIsFollowed(t *testing.T) {
+	crm, _ := connect(t, baseURL)
+	events := now(t, crm)
+	made := make(chan []string, 1)
+	go func() { made <- raised(t, crm, 1) }()
+	equal(t, taken(t, events, 1), <-made)
+	late, cancel := context.WithTimeout(ctx, 10*time.Millisecond)
+	defer cancel()
+	if _, err := events.Next(late); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatal(err)
+	}
+}
+
+func TestALoopSurvivesRestartsAndFailuresOfTheService(t *testing.T) {
+	crm, _ := connect(t, baseURL)
+	events := now(t, crm)
+	made := raised(t, crm, 3)
+	late := rejection(429, "rate_limited", map[string]string{"Retry-After": "5"})
+	address, _ := proxy(t, rejection(503, "unavailable", nil), late, fault{losesResponse: true})
+	follower, pauses := connect(t, "http://127.0.0.1:1/v1")
+	loop := follower.Events().Follow(events.Cursor, events.query)
+	record := loop.client.sleep
+	loop.client.sleep = func(ctx context.Context, pause time.Duration) error {
+		if len(*pauses) == 4 {
+			loop.client.baseURL = address
+		}
+		return record(ctx, pause)
+	}
+	equal(t, taken(t, loop, 3), made)
+	// Go itself repeats the request whose response was lost.
+	if len(*pauses) < 7 {
+		t.Fatal(*pauses)
+	}
+}
+
+func TestAnErrorThatARetryCannotCorrectEndsTheLoop(t *testing.T) {
+	crm, _ := connect(t, baseURL)
+	_, err := crm.Events().Follow("yesterday", nil).Next(ctx)
+	equal(t, codeOf(t, err), "invalid_input")
 }
 
 const secret = "whsec_BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc="

@@ -60,13 +60,18 @@ func (pages *Pages) Next(ctx context.Context) ([]Data, *Response, error) {
 	}
 	pages.cursor, _ = response.Data["next_cursor"].(string)
 	pages.isDone = pages.cursor == ""
+	return itemsOf(response), response, nil
+}
+
+// itemsOf returns the items of a page.
+func itemsOf(response *Response) []Data {
 	values, _ := response.Data["data"].([]any)
 	items := make([]Data, 0, len(values))
 	for _, value := range values {
 		item, _ := value.(Data)
 		items = append(items, item)
 	}
-	return items, response, nil
+	return items
 }
 
 // All reads all pages.

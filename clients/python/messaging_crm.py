@@ -25,7 +25,7 @@ class Options(TypedDict, total=False):
     """Options of one call. `if_match` is the `etag` of the contact as you read it."""
     idempotency_key: str
     if_match: str
-    max_retries: int
+    max_retries: float
     timeout: float
 
 
@@ -84,6 +84,27 @@ class Pages:
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return (item for page in self.pages() for item in page["data"])
+
+
+class FollowedEvents:
+    """Events in the order of commits, without an end. `cursor` continues after the last page that was processed."""
+    def __init__(self, read: Callable[[Body], Data], after: str, pause: Callable[[], None]):
+        self._read, self.cursor, self._pause = read, after, pause
+
+    def pages(self) -> Iterator[Data]:
+        """Reads page by page, also empty pages, to store the events of a page and its `next_cursor` together."""
+        while True:
+            # A repeated request after `now` would skip events, so it gets its cursor at once.
+            started, wait = time.monotonic(), 0 if self.cursor == "now" else 30
+            page = self._read({"after": self.cursor, "wait": wait})
+            yield page
+            self.cursor = page["next_cursor"]
+            # A process that stops does not wait.
+            if not page["data"] and wait and time.monotonic() - started < 1:
+                self._pause()
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return (event for page in self.pages() for event in page["data"])
 
 
 class _AllResponses(request.HTTPErrorProcessor):
@@ -217,7 +238,6 @@ def _all(operation: str) -> Callable[..., Pages]:
 
 class Channels(_Resource): list = _all("GET /channels")
 class ContactFields(_Resource): list = _all("GET /contact-fields")
-class Events(_Resource): list, get = _all("GET /events"), _one("GET /events/{event_id}")
 class Members(_Resource): list = _all("GET /members")
 class Tags(_Resource): list, create = _all("GET /tags"), _one("POST /tags")
 class Templates(_Resource): list = _all("GET /templates")
@@ -234,6 +254,16 @@ class Conversations(_Resource):
     start, assign = _one("POST /conversations"), _one("PATCH /conversations/{conversation_id}/assignment")
     close = _one("POST /conversations/{conversation_id}/close")
     reopen = _one("POST /conversations/{conversation_id}/reopen")
+
+
+class Events(_Resource):
+    list, get = _all("GET /events"), _one("GET /events/{event_id}")
+
+    def follow(self, *, after: str, **query: Any) -> FollowedEvents:
+        """Follows events after a cursor, from `start`, or from `now`. A failed request is retried until one succeeds."""
+        def read(more: Body) -> Data:
+            return self._crm.request("GET /events", query={**query, **more}, timeout=60, max_retries=float("inf"))
+        return FollowedEvents(read, after, lambda: self._crm._sleep(random.uniform(0.5, 1)))
 
 
 class Messages(_Resource):

