@@ -1,7 +1,7 @@
 /** The login: it leads to the identity provider, and from there back to the console with a session. */
-import { clientAddress, siteOf } from "@messaging-crm/adapter-http"
+import { clientAddress, networkOf, siteOf } from "@messaging-crm/adapter-http"
 import { Turns } from "@messaging-crm/core/Turns"
-import { DateTime, Duration, Effect, Option, Schema } from "effect"
+import { Clock, DateTime, Duration, Effect, Option, Schema } from "effect"
 import type { HttpServerRequest, HttpServerResponse } from "effect/http"
 import * as IdentityProvider from "./IdentityProvider.ts"
 import { MinuteLimit } from "./MinuteLimit.ts"
@@ -16,8 +16,8 @@ type Response = HttpServerResponse.HttpServerResponse
 /** How many logins use the provider at once: in all, and of one site. */
 const [at_once_max, site_at_once_max] = [8, 2]
 
-/** How many requests of a login one site can send per minute. A login takes two, or four after logging out. */
-const per_minute_max = 60
+/** How many requests of a login one network, and one site, can send per minute. A login takes two, or four after logging out. */
+const [per_minute_max, site_per_minute_max] = [60, 240]
 
 /** How long a login waits for its turn. */
 const turn_wait_max = Duration.seconds(5)
@@ -105,14 +105,17 @@ const explain = (error: IdentityProvider.LoginRejected | IdentityProvider.Provid
 /** Makes the function that runs the part of a login that uses the provider, within the limits. */
 const makeLimit = () => {
   const turns = new Turns<string>({ places: at_once_max, share: site_at_once_max })
-  const perMinute = new MinuteLimit(per_minute_max)
+  const ofNetwork = new MinuteLimit(per_minute_max)
+  const ofSite = new MinuteLimit(site_per_minute_max)
+  // The network's requests above its limit do not count for its site, so that one host cannot use up the site's limit.
+  const secondsAbove = (address: string, now: number) =>
+    ofNetwork.count(networkOf(address), now) || ofSite.count(siteOf(address), now)
   return <E, R>(effect: Effect.Effect<Response, E, R>) =>
     Effect.gen(function*() {
-      const address = yield* clientAddress
-      const site = address === null ? "" : siteOf(address)
-      const seconds = perMinute.count(site, yield* Effect.clockWith(({ currentTimeMillis }) => currentTimeMillis))
+      const address = (yield* clientAddress) ?? ""
+      const seconds = secondsAbove(address, yield* Clock.currentTimeMillis)
       if (seconds > 0) return busy(seconds, 429)
-      return Option.getOrElse(yield* turns.runWithin(site, turn_wait_max, effect), () => busy(5, 503))
+      return Option.getOrElse(yield* turns.runWithin(siteOf(address), turn_wait_max, effect), () => busy(5, 503))
     })
 }
 

@@ -225,13 +225,17 @@ describe("a stranger", () => {
     assert.strictEqual((await browser.get(scene.at("/console/login"))).status, 302)
   })
 
-  it("of one IPv6 site shares a limit of logins, and cannot use up that of others", async () => {
+  it("of one IPv6 network cannot use up the logins of its site, nor the site those of others", async () => {
     await scene.adjust("1 minute")
     const from = async (address: string) =>
       (await new Browser().get(scene.at("/console/login"), { "x-forwarded-for": address })).status
     const statuses: Array<number> = []
-    for (let network = 0; network <= 60; network++) statuses.push(await from(`2001:db8:1:${network.toString(16)}::1`))
-    assert.deepStrictEqual(statuses, [...Array.from({ length: 60 }, () => 302), 429])
+    for (let host = 1; host <= 300; host++) statuses.push(await from(`2001:db8:1::${host.toString(16)}`))
+    const accepted = (count: number) => Array.from({ length: count }, () => 302)
+    assert.deepStrictEqual(statuses, [...accepted(60), ...Array.from({ length: 240 }, () => 429)])
+    const others: Array<number> = []
+    for (let network = 1; network <= 181; network++) others.push(await from(`2001:db8:1:${network.toString(16)}::1`))
+    assert.deepStrictEqual(others, [...accepted(180), 429])
     assert.deepStrictEqual([await from("2001:db8:2::1"), await from("203.0.113.9")], [302, 302])
   })
 

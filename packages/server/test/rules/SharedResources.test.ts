@@ -40,7 +40,8 @@ const rows: Readonly<Record<string, Code>> = {
     numbers: [
       number("server/src/console/Login.ts", /\[at_once_max, site_at_once_max\] = \[(\d+), /),
       number("server/src/console/Login.ts", /\[at_once_max, site_at_once_max\] = \[\d+, (\d+)\]/),
-      number("server/src/console/Login.ts", /per_minute_max = (\d+)/),
+      number("server/src/console/Login.ts", /\[per_minute_max, site_per_minute_max\] = \[(\d+), /),
+      number("server/src/console/Login.ts", /\[per_minute_max, site_per_minute_max\] = \[\d+, (\d+)\]/),
       number("server/src/console/Login.ts", /turn_wait_max = Duration\.seconds\((\d+)\)/)
     ],
     turns: ["server/src/console/Login.ts"]
