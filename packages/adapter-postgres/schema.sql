@@ -383,6 +383,17 @@ CREATE TABLE messaging_crm_schema (
   CONSTRAINT messaging_crm_schema_pkey PRIMARY KEY (name)
 );
 
+CREATE TABLE organization_moves (
+  organization_id uuid NOT NULL,
+  other text COLLATE "C" NOT NULL,
+  state text COLLATE "C" NOT NULL,
+  run uuid NOT NULL,
+  closed_at timestamp(3) with time zone,
+  started_at timestamp(3) with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT organization_moves_pkey PRIMARY KEY (organization_id),
+  CONSTRAINT organization_moves_state_check CHECK ((state = ANY (ARRAY['open'::text, 'draining'::text, 'closed'::text, 'departed'::text, 'arriving'::text, 'arrived'::text])))
+);
+
 CREATE TABLE organizations (
   id uuid NOT NULL,
   name text NOT NULL,
@@ -529,6 +540,7 @@ CREATE TABLE webhook_events (
   contact_id uuid,
   message_id uuid,
   committed_in xid8 NOT NULL DEFAULT pg_current_xact_id(),
+  earlier_commits xid8[],
   CONSTRAINT webhook_events_check CHECK (((full_body IS NULL) = (contact_id IS NULL))),
   CONSTRAINT webhook_events_check1 CHECK (((full_body IS NOT NULL) OR (message_id IS NULL))),
   CONSTRAINT webhook_events_pkey PRIMARY KEY (organization_id, id)
@@ -906,6 +918,39 @@ BEGIN
     lookup_max := least(100000, greatest(missing, 25) * read_max / (1 + added) / 2);
     read_max := 4 * read_max;
   END LOOP;
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION guard_organization()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  organization CONSTANT uuid := TG_ARGV[0];
+  is_work CONSTANT boolean := TG_TABLE_NAME IN ('work', 'work_lanes');
+  current text;
+BEGIN
+  SELECT state INTO current FROM organization_moves WHERE organization_id = organization;
+  IF current IN ('open', 'draining') THEN
+    PERFORM FROM organizations WHERE id = organization FOR KEY SHARE;
+    SELECT state INTO current FROM organization_moves WHERE organization_id = organization;
+  END IF;
+  IF current IN ('closed', 'departed', 'arriving') THEN
+    IF TG_OP <> 'INSERT' AND is_work OR TG_OP = 'DELETE' AND TG_TABLE_NAME IN (
+      'audit_records', 'idempotency_keys', 'media', 'messages', 'provider_messages', 'sends', 'storage_use', 'webhook_events'
+    ) THEN
+      RETURN NULL;
+    END IF;
+    RAISE EXCEPTION 'the organization is closed for writes' USING ERRCODE = 'MC002';
+  END IF;
+  IF TG_OP = 'DELETE' THEN
+    RETURN OLD;
+  END IF;
+  -- No claim finds a lane of an organization whose work must end.
+  IF current = 'draining' AND TG_TABLE_NAME = 'work_lanes' THEN
+    NEW.next_due := 'infinity';
+  END IF;
+  RETURN NEW;
 END
 $function$;
 

@@ -4,6 +4,7 @@ import * as Memory from "@messaging-crm/adapter-memory"
 import * as Fixtures from "@messaging-crm/conformance/Fixtures"
 import * as Provider from "@messaging-crm/conformance/Provider"
 import { CurrentActor } from "@messaging-crm/core/Actor"
+import { OrganizationClosed } from "@messaging-crm/core/Commit"
 import { Contacts, CreateContact } from "@messaging-crm/core/Contacts"
 import { ContactUpserts, people_at_once, UpsertContacts } from "@messaging-crm/core/ContactUpserts"
 import * as Crm from "@messaging-crm/core/Crm"
@@ -37,15 +38,18 @@ const withParts = (change: (parts: IdempotentParts["Service"]) => Partial<Idempo
 }
 
 /** Upserts whose request runs, and whose second contact meets a failure. */
-const failingAt = (interruption: Interruption | null) => {
+const failingWith = (failure: Effect.Effect<never, Interruption> | null) => {
   let count = 0
   return withParts((parts) => ({
     once: (request, part, work) => {
       count += 1
-      return count === 2 && interruption !== null ? Effect.fail(interruption) : parts.once(request, part, work)
+      return count === 2 && failure !== null ? failure : parts.once(request, part, work)
     }
   }))
 }
+
+const failingAt = (interruption: Interruption | null) =>
+  failingWith(interruption === null ? null : Effect.fail(interruption))
 
 const input = Schema.decodeSync(UpsertContacts)({
   match: "primary_email",
@@ -82,6 +86,12 @@ describe("an upsert of two contacts", () => {
         Effect.provide(failingAt(error))
       ))
   }
+
+  it.effect("is being processed if the organization is closed before the second, because the first is stored", () =>
+    within(Effect.flip(upserted)).pipe(
+      Effect.map((failure) => assert.instanceOf(failure, RequestProcessing)),
+      Effect.provide(failingWith(Effect.die(new OrganizationClosed())))
+    ))
 
   it.effect("whose second contact is rejected returns the outcome of each", () =>
     within(Effect.gen(function*() {

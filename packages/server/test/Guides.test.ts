@@ -16,6 +16,7 @@ import { testNumbers } from "@messaging-crm/provider-mock/Behaviors"
 import { Duration, Effect } from "effect"
 import { globSync, readFileSync } from "node:fs"
 import { versions } from "../../../clients/version.ts"
+import { organizationClosed } from "../../adapter-http/src/api/ErrorTexts.ts"
 import * as Reference from "../scripts/Reference.ts"
 import * as Rejections from "../src/http/Rejections.ts"
 
@@ -177,7 +178,7 @@ describe("the guides list", () => {
       ...["ERR_HTTP_REQUEST_TIMEOUT", "HPE_HEADER_OVERFLOW", ""].map((code) =>
         Rejections.rejectionOf(Object.assign(new Error(), { code }))
       )
-    ].map(({ code, status }) => `${status} ${code}`)
+    ].map(({ code, status }) => `${status} ${code}`).concat(`503 ${organizationClosed.code}`)
     assert.sameMembers([...inTable], [...new Set([...inDocument, ...atTheEdge])])
   })
 

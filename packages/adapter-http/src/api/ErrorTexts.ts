@@ -335,6 +335,11 @@ export const mediaLinkInvalid = text(
 
 export const tooManyDownloads = text("overloaded", "Too many files are being downloaded. Retry after 1 s.")
 
+export const organizationClosed = text(
+  "organization_closed",
+  "The organization is being moved. Nothing was changed. Retry after 1 s, a write with the same Idempotency-Key."
+)
+
 export const tooManyTags = (limit: number) =>
   text("conflict", `The organization has reached its limit of ${limit} tags. Use an existing tag.`)
 

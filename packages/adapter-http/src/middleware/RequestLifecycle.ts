@@ -1,4 +1,5 @@
 import { request_id_pattern, RequestId } from "@messaging-crm/core/Actor"
+import { OrganizationClosed } from "@messaging-crm/core/Commit"
 import { Ids } from "@messaging-crm/core/Ids"
 import { Cause, Clock, Context, Duration, Effect, References, type Types } from "effect"
 import { HttpEffect, HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
@@ -89,12 +90,18 @@ const failed = Effect.fnUntraced(function*(cause: Cause.Cause<Types.unhandled>) 
   return yield* Errors.respondWith(Texts.internalError, { status: 500 })
 })
 
+/** The response while an organization is closed for writes, or in neither of two databases, for a moment. */
+const closed = Errors.respondWith(Texts.organizationClosed, { status: 503, headers: { "retry-after": "1" } })
+
 const isUnrouted = (error: unknown): boolean =>
   HttpServerError.isHttpServerError(error) && error.reason._tag === "RouteNotFound"
 
 /** Responds to an unknown path, to a wrong method, and to a defect, which is also logged. */
-const recover = (request: HttpServerRequest.HttpServerRequest) => (cause: Cause.Cause<Types.unhandled>) =>
-  isUnrouted(Cause.squash(cause)) ? unrouted(request) : failed(cause)
+const recover = (request: HttpServerRequest.HttpServerRequest) => (cause: Cause.Cause<Types.unhandled>) => {
+  const error = Cause.squash(cause)
+  if (error instanceof OrganizationClosed) return closed
+  return isUnrouted(error) ? unrouted(request) : failed(cause)
+}
 
 /** Runs a request under its ID. */
 const runWithId = <R>(

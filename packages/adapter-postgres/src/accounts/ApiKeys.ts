@@ -1,6 +1,7 @@
 import { ApiKeyStore } from "@messaging-crm/core/ApiKeys"
 import { Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
+import { isClosed } from "../database/ClosedOrganization.ts"
 import { date } from "../database/Rows.ts"
 import { isRejection } from "../database/Writable.ts"
 import * as ApiKeyWindows from "./ApiKeyWindows.ts"
@@ -16,8 +17,8 @@ export const layer = Layer.effect(
       sql`
         UPDATE api_keys SET last_used_at = ${date(now)} WHERE organization_id = ${organization_id} AND id = ${key_id}
       `.pipe(
-        // If the disk is full, the request still continues.
-        Effect.catchIf(isRejection, () => Effect.void),
+        // If the disk is full, or the organization is closed for writes, the request still continues.
+        Effect.catchIf((error) => isRejection(error) || isClosed(error), () => Effect.void),
         Effect.orDie
       )
 

@@ -22,5 +22,5 @@ export const exist = Effect.gen(function*() {
 /** Gives all events the number of the current transaction, so that they precede later ones, in the order of their IDs. */
 export const renumber = Effect.flatMap(
   SqlClient.SqlClient,
-  (sql) => sql`UPDATE webhook_events SET committed_in = pg_current_xact_id()`
+  (sql) => sql`UPDATE webhook_events SET committed_in = pg_current_xact_id(), earlier_commits = NULL`
 )

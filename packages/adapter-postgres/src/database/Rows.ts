@@ -4,6 +4,7 @@ import type { PageRequest } from "@messaging-crm/core/Page"
 import type { Timestamp } from "@messaging-crm/core/Timestamps"
 import { Array, DateTime, Effect, Option, Schema, SchemaTransformation, Struct } from "effect"
 import type { SqlClient, SqlError, Statement as Sql } from "effect/sql"
+import * as ClosedOrganization from "./ClosedOrganization.ts"
 
 /**
  * Returns the schema of a row with the fields of a schema. Their values are core's already, because the client converts times. A column
@@ -78,6 +79,9 @@ export const startOf = ({ after }: PageRequest): { readonly at: string; readonly
 /** A statement. Its database errors become defects. */
 type Statement = Effect.Effect<ReadonlyArray<unknown>, SqlError.SqlError>
 
+const asDefect = <A>(statement: Effect.Effect<A, SqlError.SqlError>): Effect.Effect<A> =>
+  Effect.catch(statement, ClosedOrganization.die)
+
 /** The schema of every row that is read, for the test that compares the codecs with it. */
 export const schemas = new Set<OwnSchema>()
 
@@ -89,7 +93,7 @@ export const rows = <S extends OwnSchema>(schema: S) => {
   schemas.add(schema)
   const decode = decoder(schema)
   return (statement: Statement): Effect.Effect<ReadonlyArray<S["Type"]>> =>
-    Effect.orDie(Effect.map(statement, (found) => found.map(decode)))
+    asDefect(Effect.map(statement, (found) => found.map(decode)))
 }
 
 /** The columns that a list selects, and how its rows are read: as their values, in the order of the fields. */
@@ -128,11 +132,11 @@ export const first = <S extends OwnSchema>(schema: S) => {
 }
 
 /** Runs a statement without a result. */
-export const run = (statement: Statement): Effect.Effect<void> => Effect.orDie(Effect.asVoid(statement))
+export const run = (statement: Statement): Effect.Effect<void> => asDefect(Effect.asVoid(statement))
 
 /** Runs a statement and returns the number of rows. */
 export const count = (statement: Statement): Effect.Effect<number> =>
-  Effect.orDie(Effect.map(statement, (found) => found.length))
+  asDefect(Effect.map(statement, (found) => found.length))
 
 /**
  * Makes a function that deletes at most `limit` rows of a table that meet a condition, the oldest by a column, and returns

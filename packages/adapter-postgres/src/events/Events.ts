@@ -60,15 +60,37 @@ const selectCommitted = (
   sql: SqlClient.SqlClient,
   organization_id: OrganizationId,
   from: Statement.Fragment,
-  [order, size]: readonly ["ASC" | "DESC", number]
+  [order, size]: readonly ["ASC" | "DESC", number],
+  commit: Statement.Fragment = sql`committed_in::text`
 ) =>
   sql`
-    SELECT ${sql.literal(columnsOf(Listed))}, committed_in::text AS commit
+    SELECT ${sql.literal(columnsOf(Listed))}, ${commit} AS commit
     FROM webhook_events
     WHERE organization_id = ${organization_id} AND ${from}
       AND committed_in < pg_snapshot_xmin(pg_current_snapshot())
     ORDER BY committed_in ${sql.literal(order)}, id ${sql.literal(order)}
     LIMIT ${size}
+  `
+
+/**
+ * The number of an event of which a follower knows a number. It is another one if the organization has moved from another
+ * database since. If the event is not stored, or was renumbered without keeping its number, it is the known one.
+ */
+const currentNumber = (
+  sql: SqlClient.SqlClient,
+  organization_id: Statement.Fragment,
+  id: Statement.Fragment,
+  known: Statement.Fragment
+) =>
+  sql`
+    coalesce(
+      (
+        SELECT moved.committed_in
+        FROM webhook_events moved
+        WHERE moved.organization_id = ${organization_id} AND moved.id = ${id} AND ${known} = ANY(moved.earlier_commits)
+      ),
+      ${known}
+    )
   `
 
 /** Layer that keeps events, with their deliveries, in PostgreSQL. */
@@ -100,8 +122,20 @@ export const layer = Layer.effect(
         return storedEvents(selectBetween(sql, Stored, organization_id, types, bounds, ["ASC", size]))
       },
       committed: (organization_id, { from: { commit, id }, size }) => {
-        const from = sql`(committed_in, id) >= (${commit}::text::xid8, ${id}::uuid)`
-        return committedEvents(selectCommitted(sql, organization_id, from, ["ASC", size]))
+        const from = sql`
+          (committed_in, id) >= (
+            ${currentNumber(sql, sql`${organization_id}::uuid`, sql`${id}::uuid`, sql`${commit}::text::xid8`)},
+            ${id}::uuid
+          )
+        `
+        // The event of the position keeps the number by which it is known.
+        const number = sql`
+          CASE
+            WHEN id = ${id}::uuid AND ${commit}::text::xid8 = ANY(earlier_commits) THEN ${commit}::text
+            ELSE committed_in::text
+          END
+        `
+        return committedEvents(selectCommitted(sql, organization_id, from, ["ASC", size], number))
       },
       haveNext: (positions) =>
         Effect.map(
@@ -109,7 +143,10 @@ export const layer = Layer.effect(
             SELECT EXISTS (
               SELECT FROM webhook_events event
               WHERE event.organization_id = position.organization_id
-                AND (event.committed_in, event.id) > (position.commit::xid8, position.id)
+                AND (event.committed_in, event.id) > (
+                  ${currentNumber(sql, sql`position.organization_id`, sql`position.id`, sql`position.commit::xid8`)},
+                  position.id
+                )
                 AND event.committed_in < pg_snapshot_xmin(pg_current_snapshot())
             ) AS has_next
             FROM unnest(

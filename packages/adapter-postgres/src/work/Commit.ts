@@ -23,6 +23,7 @@ import { Effect, Layer, Option } from "effect"
 import type { SqlError } from "effect/sql"
 import { SqlClient } from "effect/sql"
 import { codeOf } from "../database/Client/Server.ts"
+import * as ClosedOrganization from "../database/ClosedOrganization.ts"
 import { commitClient } from "../database/CommitConnections.ts"
 import type { CommitRequest } from "./Commit/Part.ts"
 import { statementOf } from "./Commit/Statement.ts"
@@ -46,7 +47,7 @@ export const rejected = (error: SqlError.SqlError, hasKey: boolean): Effect.Effe
     case "ConnectionError":
       return hasKey ? Effect.fail(new Unconfirmed()) : Effect.die(error)
     default:
-      return codeOf(error) === lease_lost ? Effect.fail(new LeaseLost()) : Effect.die(error)
+      return codeOf(error) === lease_lost ? Effect.fail(new LeaseLost()) : ClosedOrganization.die(error)
   }
 }
 

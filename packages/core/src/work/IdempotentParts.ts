@@ -12,7 +12,7 @@
 import { Context, Effect, Layer, Option, Result } from "effect"
 import { CurrentActor } from "../kernel/Actor.ts"
 import { traced } from "../kernel/Traces.ts"
-import { KeyUsed } from "./Commit.ts"
+import { KeyUsed, OrganizationClosed } from "./Commit.ts"
 import {
   type KeyedResponse,
   type KeyError,
@@ -65,7 +65,12 @@ export class IdempotentParts extends Context.Service<IdempotentParts, {
       ) {
         const { organization_id } = yield* CurrentActor
         const end = partOf(organization_id, request, response_part)
-        const run = Effect.flatMap(respond, (response) => commitResponse(organization_id, end, response))
+        // Some parts can be committed, so the request has not been without effect.
+        const run = Effect.flatMap(respond, (response) => commitResponse(organization_id, end, response)).pipe(
+          Effect.catchDefect((defect) =>
+            defect instanceof OrganizationClosed ? new RequestProcessing() : Effect.die(defect)
+          )
+        )
         const begun = yield* Effect.result(
           Effect.andThen(storage.require(organization_id), commitRecord(organization_id, request, null))
         )

@@ -1,6 +1,7 @@
 /** The services that receive a provider's callbacks, for the channels of all cells. */
 import { CallbackInbox, type CallbackPart } from "@messaging-crm/core/CallbackInbox"
 import { ChannelAccounts, type OpenedAccount } from "@messaging-crm/core/ChannelAccounts"
+import { OrganizationClosed } from "@messaging-crm/core/Commit"
 import type { ChannelId } from "@messaging-crm/core/Ids"
 import { ChannelUnknown, Inbound } from "@messaging-crm/core/Inbound"
 import { type Context, Effect, Layer, Option } from "effect"
@@ -55,17 +56,42 @@ export const layer = Layer.unwrap(Effect.gen(function*() {
   const channels: Channels = new Directory<ChannelId, Cell>(all)
 
   /** Returns the organization of a channel, and its cell. */
-  const locate = (channel_id: ChannelId) =>
-    channels.find(
-      channel_id,
-      (cell) => cell.use(Inbound, ({ organizationOf }) => Effect.map(organizationOf(channel_id), Option.fromNullOr))
-    )
+  const organizationIn = (channel_id: ChannelId) => (cell: Cell) =>
+    cell.use(Inbound, ({ organizationOf }) => Effect.map(organizationOf(channel_id), Option.fromNullOr))
+  const locate = (channel_id: ChannelId) => channels.find(channel_id, organizationIn(channel_id))
+
+  /**
+   * Uses the cell of a channel. While its organization is moved, two cells have the channel: one that is closed for it, and one that
+   * can be open. If both are closed, the network repeats the callback.
+   */
+  const useOpen = <A, E, R>(channel_id: ChannelId, cell: Cell, use: (cell: Cell) => Effect.Effect<A, E, R>) =>
+    Effect.catchDefect(use(cell), (defect) =>
+      defect instanceof OrganizationClosed
+        ? Effect.flatMap(
+          channels.findElsewhere(channel_id, cell, organizationIn(channel_id)),
+          Option.match({ onNone: () => Effect.die(defect), onSome: (located) => use(located.cell) })
+        )
+        : Effect.die(defect))
 
   /** Returns the cell that stores a part. One of an unknown channel is only counted, in any cell. */
   const cellOf = ({ channel_id }: CallbackPart) =>
     channel_id === null
       ? Effect.sync(() => startedOf(all))
       : Effect.map(locate(channel_id), Option.match({ onNone: () => startedOf(all), onSome: ({ cell }) => cell }))
+
+  /** Stores parts in a cell. If it is closed for one of them, each is stored on its own. */
+  const storeIn = (cell: Cell, source: string, parts: ReadonlyArray<CallbackPart>) => {
+    const store = (parts: ReadonlyArray<CallbackPart>) => (cell: Cell) =>
+      cell.use(CallbackInbox, ({ store }) => store(source, parts))
+    return Effect.catchDefect(store(parts)(cell), (defect) =>
+      defect instanceof OrganizationClosed
+        ? Effect.forEach(
+          parts,
+          (part) => part.channel_id === null ? store([part])(cell) : useOpen(part.channel_id, cell, store([part])),
+          { discard: true }
+        )
+        : Effect.die(defect))
+  }
 
   const inbox = CallbackInbox.of({
     measure: unneeded,
@@ -78,7 +104,7 @@ export const layer = Layer.unwrap(Effect.gen(function*() {
       })
       yield* Effect.forEach(
         Map.groupBy(located, ({ cell }) => cell),
-        ([cell, own]) => cell.use(CallbackInbox, ({ store }) => store(source, own.map(({ part }) => part))),
+        ([cell, own]) => storeIn(cell, source, own.map(({ part }) => part)),
         { concurrency: "unbounded", discard: true }
       )
     })
@@ -91,7 +117,8 @@ export const layer = Layer.unwrap(Effect.gen(function*() {
         locate(event.channel_id),
         Option.match({
           onNone: () => new ChannelUnknown({ channel_id: event.channel_id }),
-          onSome: ({ cell }) => cell.use(Inbound, ({ receive }) => receive(event, callback_id))
+          onSome: ({ cell }) =>
+            useOpen(event.channel_id, cell, (cell) => cell.use(Inbound, ({ receive }) => receive(event, callback_id)))
         })
       )
   })

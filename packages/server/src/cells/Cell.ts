@@ -1,6 +1,7 @@
 /** A cell: one schema on one PostgreSQL server that holds whole organizations, as this process uses it. */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as Http from "@messaging-crm/adapter-http"
+import * as DepartedKeys from "@messaging-crm/adapter-postgres/DepartedKeys"
 import {
   ApiKeys,
   type Authentication,
@@ -48,6 +49,8 @@ export interface Running {
     HttpServerRequest.HttpServerRequest | Scope.Scope
   >
   readonly readiness: Effect.Effect<Health.Readiness>
+  /** Returns whether a key is one of an organization that has left the cell, or has not arrived in it. */
+  readonly isMoving: (digest: KeyDigest) => Effect.Effect<boolean>
 }
 
 /** The database of the cell has not been usable since the process started. */
@@ -132,7 +135,9 @@ const start = Effect.fnUntraced(function*({ url }: CellAddress, { migrate, provi
       yield* Effect.provideContext(build(Layer.mergeAll(Worker.layerLoop, provider.background)), services)
     }
     // The operations use the clock of the cell's database, too.
-    const running: Running = { services: Context.merge(environment, services), readiness, respond }
+    const isMoving: Running["isMoving"] = (digest) =>
+      Effect.orDie(Effect.provideContext(DepartedKeys.has(digest), environment))
+    const running: Running = { services: Context.merge(environment, services), readiness, respond, isMoving }
     return running
   }).pipe(Effect.provideContext(environment))
 })

@@ -93,6 +93,15 @@ export class Directory<Key, Cell> {
     })
   }
 
+  /** Asks all cells but one, and remembers the cell that has what the key names. */
+  findElsewhere<A, E, R>(
+    key: Key,
+    excluded: Cell,
+    ask: (cell: Cell) => Effect.Effect<Option.Option<A>, E, R>
+  ): Effect.Effect<Option.Option<Located<Cell, A>>, E, R> {
+    return Effect.suspend(() => this.findIn(this.cells.filter((cell) => cell !== excluded), key, ask))
+  }
+
   private stateOf(cell: Cell): CellState {
     const state = this.states.get(cell)
     if (state === undefined) throw new Error("The directory does not have this cell")

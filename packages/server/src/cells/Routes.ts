@@ -7,6 +7,7 @@ import {
   type RateLimited,
   Unauthorized
 } from "@messaging-crm/core/ApiKeys"
+import { OrganizationClosed } from "@messaging-crm/core/Commit"
 import { limits } from "@messaging-crm/core/Limits"
 import { Media, MediaNotFound, type OpenedFile } from "@messaging-crm/core/Media"
 import { Cause, Effect, Exit, Option } from "effect"
@@ -59,6 +60,21 @@ export const make = (cells: ReadonlyArray<Cell>) => {
           resolution: resolutionOf(Exit.failCause(cause))
         }))
 
+  /**
+   * Looks once more for a key that no cell has: its organization may have left one cell, in which it was not found any more,
+   * and arrived in another, in which it was not found yet. Dies if it is in neither.
+   */
+  const foundAfterMove = <A, E, R>(digest: KeyDigest, located: Effect.Effect<Option.Option<A>, E, R>) =>
+    Effect.gen(function*() {
+      const first = yield* located
+      if (Option.isSome(first) || cells.length === 1) return first
+      const moving = yield* Effect.forEach(cells, ({ running }) => running?.isMoving(digest) ?? Effect.succeed(false), {
+        concurrency: "unbounded"
+      })
+      const second = yield* located
+      return Option.isNone(second) && moving.includes(true) ? yield* Effect.die(new OrganizationClosed()) : second
+    })
+
   const ofKey = (digest: KeyDigest) => {
     const resolutionOf = (exit: Exit.Exit<Authentication, RateLimited | Unauthorized>) =>
       Resolution.Key({ digest, exit })
@@ -67,7 +83,10 @@ export const make = (cells: ReadonlyArray<Cell>) => {
       (cell) => foundUnless(isUnauthorized)(cell.use(ApiKeys, ({ authenticate }) => authenticate(digest)))
     )
     // Fails as authentication does, so that the limit applies to keys that no cell has accepted.
-    const found = Effect.flatMap(located, (found) => Effect.fromOption(found, () => new Unauthorized()))
+    const found = Effect.flatMap(
+      foundAfterMove(digest, located),
+      (found) => Effect.fromOption(found, () => new Unauthorized())
+    )
     return Effect.matchCauseEffect(withinLimit({ digest, address: Http.clientAddress }, found), {
       onFailure: unlocated(keys.remembered(digest), resolutionOf),
       onSuccess: ({ cell, found }): Effect.Effect<Route> => Effect.succeed({ cell, resolution: resolutionOf(found) })

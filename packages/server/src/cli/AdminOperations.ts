@@ -1,4 +1,5 @@
 /** The operations on a configured database, without a provider: what the admin commands run. */
+import * as Moves from "@messaging-crm/adapter-postgres/Moves"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
 import { Organizations } from "@messaging-crm/core/Organizations"
 import { Duration, Effect, Layer, Option, type Redacted } from "effect"
@@ -48,6 +49,10 @@ export { ofCell } from "../Database.ts"
 /** How long a command waits for a cell. */
 const cell_time_max = Duration.seconds(15)
 
+/** Whether a database that has rows of an organization has them only while it arrives, or after it has departed. */
+const isElsewhere = (organization_id: OrganizationId) =>
+  Effect.orDie(Effect.map(Moves.find(organization_id), Option.exists(({ state }) => Moves.isElsewhere(state))))
+
 /** Layer for the operations on the database of an organization, which is looked for in all cells at once. None if no cell has it. */
 export const findLayer = Effect.fnUntraced(function*(organization_id: OrganizationId) {
   const all = yield* databases
@@ -58,6 +63,11 @@ export const findLayer = Effect.fnUntraced(function*(organization_id: Organizati
     (database) =>
       Organizations.use(({ get }) => Effect.option(get(organization_id))).pipe(
         Effect.provide(layerOf(database.url), { local: true }),
+        Effect.filterOrElse(Option.isNone, (found) =>
+          Effect.map(
+            Effect.provide(isElsewhere(organization_id), Layers.database(database.url), { local: true }),
+            (elsewhere) => Option.filter(found, () => !elsewhere)
+          )),
         Database.ofCell(database.cell)
       )
   )

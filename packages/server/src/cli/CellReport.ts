@@ -1,6 +1,7 @@
 /** The rows of `cells list`. */
 import * as Hosts from "@messaging-crm/adapter-postgres/Hosts"
 import * as Migrations from "@messaging-crm/adapter-postgres/Migrations"
+import * as Moves from "@messaging-crm/adapter-postgres/Moves"
 import * as SchemaUse from "@messaging-crm/adapter-postgres/SchemaUse"
 import { SecretCanary } from "@messaging-crm/core/SecretCanary"
 import { Effect, Option, Redacted } from "effect"
@@ -22,8 +23,15 @@ const unknown = {
   bytes: null,
   work: null,
   sessions: null,
-  sessions_max: null
+  sessions_max: null,
+  moves: null
 }
+
+/** Returns what `organizations move` is moving from or to a cell: one part for each organization. */
+const describeMoves = (moves: ReadonlyArray<Moves.Move>): string =>
+  moves.map(({ organization_id, other, state }) =>
+    `${organization_id} ${Moves.isLeaving(state) ? "to" : "from"} ${other}: ${state}`
+  ).join(", ")
 
 /** Returns what is wrong with the cell's schema and secret key; null if nothing is. */
 const problemOf = Effect.fnUntraced(function*({ url }: ConfiguredDatabase) {
@@ -38,7 +46,9 @@ const report = (database: ConfiguredDatabase) => {
   const name = { cell, server: serverOf(url) }
   return Effect.gen(function*() {
     const problem = yield* problemOf(database)
-    const use = problem === null || problem.startsWith("SECRET_KEY") ? yield* SchemaUse.read : unknown
+    const use = problem === null || problem.startsWith("SECRET_KEY")
+      ? { ...yield* SchemaUse.read, moves: describeMoves(yield* Moves.list) }
+      : unknown
     return { ...name, status: problem ?? "ok", ...use }
   }).pipe(
     Effect.provide(Layers.database(url), { local: true }),

@@ -2,11 +2,13 @@ import { encoder } from "@messaging-crm/core/Codecs"
 import { OrganizationId } from "@messaging-crm/core/Ids"
 import { Member } from "@messaging-crm/core/Members"
 import { CreateOrganization, Organization, Organizations, UpdateOrganization } from "@messaging-crm/core/Organizations"
-import { Effect, Option, Schema } from "effect"
+import { Duration, Effect, Option, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import * as Admin from "../cli/Admin.ts"
 import * as Flags from "../cli/Flags.ts"
 import * as Print from "../cli/Print.ts"
+import * as Logging from "../observability/Logging.ts"
+import { check } from "../settings/Config.ts"
 
 const Created = Schema.encodeSync(Schema.Struct({ organization: Organization, owner: Member }))
 
@@ -83,6 +85,49 @@ const update = Command.make(
   ])
 )
 
+const move = Command.make(
+  "move",
+  {
+    organization: Argument.String("id").pipe(
+      Argument.withSchema(OrganizationId),
+      Argument.withDescription("ID of the organization")
+    ),
+    to: Flag.String("to").pipe(Flags.optional("Cell to which the organization moves", "none; required without --undo")),
+    undo: Flag.Boolean("undo").pipe(
+      Flags.withDefault(false, "Undo a move that was interrupted before the organization arrived")
+    ),
+    pause_max: Flags.integer("pause-max", 1, 3600).pipe(
+      Flags.withDefault(60, "Seconds that the copy can take while writes wait; afterward the move is undone")
+    ),
+    json: Print.json
+  },
+  Effect.fnUntraced(function*({ json, organization, pause_max, to, undo }) {
+    if (Option.isSome(to) === undo) {
+      return yield* new Admin.Rejected({ message: "Give one of --to and --undo." })
+    }
+    yield* check(["database_url"])
+    const { run } = yield* Effect.promise(() => import("../cli/OrganizationMove.ts"))
+    const moved = yield* run(organization, to, Duration.seconds(pause_max))
+    yield* Print.result(
+      json,
+      moved,
+      undo
+        ? `Organization ${organization} stays in ${moved.cell}.`
+        : [
+          `Organization ${organization} is in ${moved.cell}.`,
+          moved.copied === null ? "" : ` ${moved.copied.rows} rows (${moved.copied.bytes} bytes) were copied.`,
+          moved.closed_ms === null ? "" : ` Writes waited for ${moved.closed_ms} ms.`
+        ].join("")
+    )
+  }, Effect.provide(Logging.layer))
+).pipe(
+  Command.withDescription("Move an organization to another cell, or continue or undo an interrupted move"),
+  Command.withExamples([
+    { command: "messaging-crm organizations move $ORGANIZATION_ID --to eu-2" },
+    { command: "messaging-crm organizations move $ORGANIZATION_ID --undo" }
+  ])
+)
+
 const list = Command.make(
   "list",
   { json: Print.json },
@@ -105,6 +150,6 @@ const list = Command.make(
 )
 
 export const organizations = Command.make("organizations").pipe(
-  Command.withDescription("Create, update, and list organizations"),
-  Command.withSubcommands([create, update, list])
+  Command.withDescription("Create, update, list, and move organizations"),
+  Command.withSubcommands([create, update, list, move])
 )

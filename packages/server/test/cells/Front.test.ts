@@ -60,6 +60,19 @@ it.live("each key reads and writes in its own cell, and each request is counted 
     assert.strictEqual((yield* request("/v1/tags")).status, 401)
   }).pipe(Effect.scoped))
 
+it.live("a key whose organization has left one cell, and does not arrive in another, gets 503", () =>
+  Effect.gen(function*() {
+    const [one, two] = [yield* startCell("one"), yield* startCell("two")]
+    const left = new Cell("one", { ...one.running, isMoving: () => Effect.succeed(true) })
+    const away = yield* serve([left, two.cell])
+    const response = yield* away("/v1/tags", stranger)
+    assert.deepStrictEqual(
+      [response.status, JSON.parse(response.text).error.code, response.headers.get("retry-after")],
+      [503, "organization_closed", "1"]
+    )
+    assert.strictEqual((yield* away("/v1/tags", two.organization.key)).status, 200)
+  }).pipe(Effect.scoped))
+
 it.live("a link to a file is served by the cell of its organization", () =>
   Effect.gen(function*() {
     const { all, cells } = yield* started

@@ -110,6 +110,7 @@ const cellOf = Effect.fnUntraced(function*(name: string, service: Service) {
   const services = yield* Effect.promise(() => service.runtime.context())
   return new Cell(name, {
     services,
+    isMoving: () => Effect.succeed(false),
     readiness: Effect.succeed({ status: "unavailable" }),
     respond: yield* makeApi(services)
   })

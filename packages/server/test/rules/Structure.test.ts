@@ -26,7 +26,7 @@ const shared_layers = [
 const layers: Readonly<Record<string, ReadonlyArray<ReadonlyArray<string>>>> = {
   "packages/core/src": [...shared_layers, ["kernel"]],
   "packages/adapter-memory/src": [...shared_layers, ["world"]],
-  "packages/adapter-postgres/src": [...shared_layers, ["database"]]
+  "packages/adapter-postgres/src": [["moves"], ...shared_layers, ["database"]]
 }
 
 /** Returns a cycle among files that import each other, types included, or null. */

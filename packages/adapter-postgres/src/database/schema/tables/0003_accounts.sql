@@ -50,3 +50,16 @@ CREATE UNLOGGED TABLE api_key_windows (
   count integer NOT NULL CHECK (count > 0)
 )
 WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02);
+
+-- An organization that is being moved has one row in each of the two databases. `moves/Moves.ts` describes the states.
+CREATE TABLE organization_moves (
+  organization_id uuid PRIMARY KEY,
+  -- The name of the other database.
+  other text COLLATE "C" NOT NULL,
+  state text COLLATE "C" NOT NULL CHECK (state IN ('open', 'draining', 'closed', 'departed', 'arriving', 'arrived')),
+  -- The command that runs the move. It checks this value in each of its transactions.
+  run uuid NOT NULL,
+  -- When the organization was closed for writes.
+  closed_at timestamptz(3),
+  started_at timestamptz(3) NOT NULL DEFAULT now()
+);

@@ -32,6 +32,8 @@ CREATE TABLE webhook_events (
   message_id uuid,
   -- The transaction that committed the event. Followers read events in the order of these numbers.
   committed_in xid8 NOT NULL DEFAULT pg_current_xact_id(),
+  -- Its numbers in the databases that the organization has left, so that the cursors of followers stay valid.
+  earlier_commits xid8[],
   PRIMARY KEY (organization_id, id),
   CHECK ((full_body IS NULL) = (contact_id IS NULL)),
   CHECK (full_body IS NOT NULL OR message_id IS NULL)
