@@ -35,6 +35,7 @@ const parts: ReadonlyArray<Part> = [
   { script: "delivery-test", minutes: 20 },
   { script: "follow-test", minutes: 40 },
   { script: "failover-test", minutes: 45, args: (seed) => [20, seed], needsRoot: true },
+  { script: "move-test", minutes: 30, args: (seed) => [2, seed] },
   { script: "disk-test", minutes: 10, needsRoot: true },
   { script: "backup-test", minutes: 10, needsRoot: true },
   { script: "coverage", minutes: 20 },
