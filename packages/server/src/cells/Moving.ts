@@ -128,10 +128,16 @@ const runUndo = Effect.fnUntraced(function*(request: Request, plan: Planned) {
 /** Copies the closed organization. If that takes too long or fails, the move is undone. */
 const copy = Effect.fnUntraced(
   function*(request: Request, plan: Planned, transfer: Steps.Transfer, pause_max: Duration.Duration) {
-    const undone = Effect.suspend(() => runUndo(request, { ...plan, leaving: "closed", arriving: "arriving" }))
+    const undone = Effect.suspend(() => runUndo(request, { ...plan, leaving: "closed", arriving: "arriving" })).pipe(
+      Effect.mapError(() =>
+        reject(
+          "The copy and its undoing failed, so the organization stays closed for writes. Continue with --to, or use --undo."
+        )
+      )
+    )
     const copied = yield* Steps.copy(transfer).pipe(
       Effect.timeoutOption(pause_max),
-      Effect.tapError((error) => error._tag === "MoveTakenOver" ? Effect.void : Effect.ignore(undone))
+      Effect.tapError((error) => error._tag === "MoveTakenOver" ? Effect.void : undone)
     )
     if (Option.isSome(copied)) return copied.value
     yield* undone
