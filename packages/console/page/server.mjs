@@ -46,8 +46,19 @@ export const logOut = async () => {
  * @typedef {typeof inbox & typeof development & ReturnType<typeof simulated>} ServerOperations
  */
 
+/** A rejected operation: its message, and the code and the field of the service's error. */
+export class OperationError extends Error {
+  /** @param {{ readonly code?: string, readonly message: string, readonly param?: string | null }} error */
+  constructor({ code, message, param }) {
+    super(message)
+    this.code = code ?? null
+    /** The field that has the error, as a dotted path; null if the error concerns none. */
+    this.param = param ?? null
+  }
+}
+
 /**
- * Requests an operation from the server. A rejection throws an error with its message.
+ * Requests an operation from the server. A rejection throws an `OperationError`.
  *
  * @template {keyof ServerOperations} Name
  * @param {Name} name
@@ -62,6 +73,6 @@ export const callOperation = async (name, ...inputs) => {
   })
   if (response.status === 401 && context.visitor !== null) logIn()
   const body = await response.json()
-  if (!response.ok) throw new Error(body.error?.message ?? `The server responded with ${response.status}.`)
+  if (!response.ok) throw new OperationError(body.error ?? { message: `The server responded with ${response.status}.` })
   return body
 }

@@ -15,6 +15,11 @@ import { state, updateState } from "./store.mjs"
 /** The maximum number of shown requests, and of shown events. */
 const shown_max = 300
 
+/** @param {string} id */
+const onContact = (id) => {
+  if (id === state.contact?.id) refreshContact()
+}
+
 /** @param {WebhookEvent} event */
 const onEvent = (event) => {
   const { conversation_id } = event.data
@@ -23,6 +28,7 @@ const onEvent = (event) => {
   if (event.type === "message.updated" && event.data.status !== "edited" && event.data.status !== "deleted") {
     applyMessageStatus({ message_id: event.data.message_id, status: event.data.status })
   } else if (conversation_id !== null) refreshConversation(conversation_id)
+  if (event.type === "contact.updated") onContact(event.data.contact_id)
   if (event.type === "send.failed") {
     const { failure_reason, send_id } = event.data
     announceFailure(event.data)
@@ -36,7 +42,7 @@ const onEvent = (event) => {
 /** @param {Parameters<Monitor["change"]>[0]} changed */
 const onChange = ({ contact_id, conversation_id }) => {
   if (conversation_id !== undefined) refreshConversation(conversation_id)
-  if (contact_id !== undefined && contact_id === state.contact?.id) refreshContact()
+  if (contact_id !== undefined) onContact(contact_id)
 }
 
 /** The change for each message of the stream. */

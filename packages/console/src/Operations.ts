@@ -25,6 +25,12 @@ interface ById {
   readonly id: string
 }
 
+interface ContactChange extends ById {
+  readonly changes: UpdateContact
+  /** The `ETag` of the contact whose values the change replaces: nothing changes if the contact has changed since. */
+  readonly etag?: string | null
+}
+
 /** The operations of the inbox. */
 export const inbox = {
   setup: async (crm) => {
@@ -49,11 +55,12 @@ export const inbox = {
   close: (crm, { id }: ById) => crm.conversations.close(id),
   reopen: (crm, { id }: ById) => crm.conversations.reopen(id),
   contacts: (crm, { query }: { readonly query: string }) => crm.contacts.list({ query, page_size: 30 }).page(),
-  contact: (crm, { id }: ById) => crm.contacts.get(id),
-  tag: (crm, { changes, id }: {
-    readonly id: string
-    readonly changes: Pick<UpdateContact, "add_tag_ids" | "remove_tag_ids">
-  }) => crm.contacts.update(id, changes),
+  contact: async (crm, { id }: ById) => {
+    const contact = await crm.contacts.get(id)
+    return { ...contact, etag: contact.lastResponse.etag }
+  },
+  updateContact: (crm, { changes, etag = null, id }: ContactChange) =>
+    crm.contacts.update(id, changes, { ifMatch: etag }),
   note: (crm, { id, text }: { readonly id: string; readonly text: string }) => crm.contacts.addNote(id, { text })
 } satisfies Readonly<Record<string, Operation<never>>>
 

@@ -1,6 +1,7 @@
 // The frame of all dialogs, and a field of several.
 import { html, render } from "lit-html"
 import { errorMessageOf } from "../actions.mjs"
+import { clearFieldError, showFieldError } from "./fieldError.mjs"
 import { rememberFocus } from "./focus.mjs"
 import { channelName } from "./formats.mjs"
 import { oneAtATime } from "./throttle.mjs"
@@ -26,7 +27,7 @@ const returnAfter = () => {
 
 /**
  * Opens a dialog, which is removed when it closes. `run` receives a function that returns the value of a field. An error is
- * shown until the input changes.
+ * shown beside the field that it names, or else below all fields, until the input changes.
  *
  * @param {string} title
  * @param {{ readonly submit: string, readonly cancel?: string | null }} labels A dialog that only shows something has no
@@ -47,7 +48,8 @@ export const openDialog = (title, { cancel = "Cancel", submit }, fields, run) =>
       await run((name) => String(values.get(name) ?? ""))
       element.close()
     } catch (failure) {
-      error = errorMessageOf(failure)
+      clearFieldError(form)
+      error = showFieldError(form, failure) ? "" : errorMessageOf(failure)
       draw()
     }
   })
@@ -57,6 +59,8 @@ export const openDialog = (title, { cancel = "Cancel", submit }, fields, run) =>
     void submitOnce(event.target)
   }
   const clearError = () => {
+    const form = element.querySelector("form")
+    if (form !== null) clearFieldError(form)
     error = ""
     draw()
   }

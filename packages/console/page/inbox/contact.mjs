@@ -2,6 +2,7 @@
 import { html } from "lit-html"
 import { showingErrors } from "../actions.mjs"
 import { state } from "../store.mjs"
+import { openContactDialog } from "./contactDialog.mjs"
 import { contactFields } from "./contactFields.mjs"
 import { addNote, changeTags, isOpen } from "./openConversation.mjs"
 
@@ -30,8 +31,9 @@ export const contactDetails = (contact) => {
     void changeTags(contact.id, { add_tag_ids: [event.target.value] })
     event.target.value = ""
   }
-  return html`<h3>Contact</h3><dl>${
-    contactFields(contact).map(([label, text]) => html`<dt>${label}</dt><dd>${text}</dd>`)
+  return html`<div class="heading"><h3>Contact</h3>
+    <button @click=${() => openContactDialog(contact.id)} aria-label="Edit contact">Edit</button></div><dl>${
+    contactFields(contact, state.setup.members).map(([label, text]) => html`<dt>${label}</dt><dd>${text}</dd>`)
   }</dl>
     <h3>Tags</h3><div class="tags">
       ${

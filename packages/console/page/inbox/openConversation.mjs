@@ -83,7 +83,7 @@ export const changeConversation = showingErrors(async (
 export const changeTags = showingErrors(async (
   /** @type {string} */ id,
   /** @type {Pick<UpdateContact, "add_tag_ids" | "remove_tag_ids">} */ changes
-) => updateIfOpen(id, { contact: await callOperation("tag", { id, changes }) }))
+) => updateIfOpen(id, { contact: await callOperation("updateContact", { id, changes }) }))
 
 /**
  * Adds a note to a contact.

@@ -131,8 +131,8 @@ const actions: ReadonlyArray<readonly [what: string, names: string, act: () => u
     () => dispatch("change", "Assigned to", { target: { value: "u1" } }),
     { ...anna.conversation, assigned_user_id: "u1" }
   ],
-  ["adding a tag", "tag", () => dispatch("change", "Add a tag", { target: { value: "t2" } }), contactChanged],
-  ["removing a tag", "tag", () => dispatch("click", `aria-label="Remove `), contactChanged],
+  ["adding a tag", "updateContact", () => dispatch("change", "Add a tag", { target: { value: "t2" } }), contactChanged],
+  ["removing a tag", "updateContact", () => dispatch("click", `aria-label="Remove `), contactChanged],
   ["adding a note", "note", () => submitNote({ value: "new" }), contactChanged],
   ["reading the contact again", "contact", () => open.refreshContact(), contactChanged],
   ["reading the newest messages", "messages", () => open.refreshThread(), page],

@@ -107,6 +107,15 @@ it("a changed contact is read only if it is shown", async () => {
   assert.strictEqual(state.contact?.notes, "new")
 })
 
+it("the event of a changed contact is read like its change", async () => {
+  const updated = (contact_id: string) =>
+    receive("event", event("contact.updated", { conversation_id: null, contact_id, changed_fields: ["company"] }))
+  Object.assign(state, { conversation: openConversation, contact: { id: "p1", notes: "old" } })
+  assert.deepStrictEqual(await updated("p2"), [])
+  assert.deepStrictEqual(await updated("p1"), ["contact"])
+  assert.strictEqual(state.contact?.notes, "new")
+})
+
 it("a changed conversation is read", async () => {
   assert.deepStrictEqual(await receive("change", { conversation_id: "c1" }), ["conversation"])
 })
