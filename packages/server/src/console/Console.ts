@@ -16,7 +16,7 @@ import { MinuteLimit } from "./MinuteLimit.ts"
 import * as Pages from "./Pages.ts"
 import * as RequestChecks from "./RequestChecks.ts"
 import * as Sessions from "./Sessions.ts"
-import { login, path, read, type Settings } from "./Settings.ts"
+import { login, path, read, type Settings, stylesheet } from "./Settings.ts"
 
 type ServerRequest = HttpServerRequest.HttpServerRequest
 type Respond = (request: ServerRequest) => Effect.Effect<HttpServerResponse.HttpServerResponse, never, ServerRequest>
@@ -98,6 +98,9 @@ const makeRespond = (parts: Parts): Respond => {
     const isGet = request.method === "GET"
     const respond = isGet && Object.hasOwn(open, section) ? open[section] : undefined
     if (respond !== undefined) return respond(request)
+    if (isGet && request.url === stylesheet) {
+      return Effect.map(parts.inbox.file(webRequest(request, parts.settings.origin)), HttpServerResponse.fromWeb)
+    }
     const whenLoggedOut = isGet && section === "" ? Pages.redirect(login) : Pages.reject(loggedOut)
     return Effect.catchTag(
       asMember(request),

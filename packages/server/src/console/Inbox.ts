@@ -56,6 +56,9 @@ export const make = Effect.fnUntraced(function*({ organization_id, origin }: Set
       inbox.handle(request, { name: member.name, token: session.token, fetch: fetchAs({ actor, default_country }) })
     )
 
+  /** Responds with a file of the page, which needs no session. */
+  const file = (request: Request) => Effect.promise(() => inbox.handle(request))
+
   /** Responds with the stream of changes, which ends with `end`. */
   const stream = (open: OpenSession, request: Request, end: Effect.Effect<void>) => {
     const changes = Stream.unwrap(Effect.gen(function*() {
@@ -69,7 +72,7 @@ export const make = Effect.fnUntraced(function*({ organization_id, origin }: Set
     })
   }
 
-  return { handle, stream }
+  return { file, handle, stream }
 })
 
 export type Inbox = Effect.Success<ReturnType<typeof make>>

@@ -1,11 +1,13 @@
-/** The pages before and after a login, and rejections. They load nothing, and no other page can show them in a frame. */
+/** The pages before and after a login, and rejections. They load only the stylesheet, and no other page can show them in a frame. */
 import { Duration } from "effect"
 import { HttpServerResponse } from "effect/http"
 import type { Rejection } from "./RequestChecks.ts"
+import { stylesheet } from "./Settings.ts"
 
 const headers = {
   "cache-control": "no-store",
-  "content-security-policy": "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  "content-security-policy":
+    "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   "cross-origin-opener-policy": "same-origin",
   "cross-origin-resource-policy": "same-origin",
   "referrer-policy": "no-referrer",
@@ -33,8 +35,8 @@ export const page = ({ login, retry_after, status, text, title }: Page): HttpSer
     `<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark"><title>${title}</title></head>
-<body><main><h1>${title}</h1><p>${text}</p><p><a href="${login}">Log in</a></p></main></body>
+<meta name="color-scheme" content="light dark"><link rel="stylesheet" href="${stylesheet}"><title>${title}</title></head>
+<body class="plain"><main><h1>${title}</h1><p>${text}</p><p><a href="${login}">Log in</a></p></main></body>
 </html>
 `,
     { status, contentType: "text/html; charset=utf-8", headers: { ...headers, ...after(retry_after) } }

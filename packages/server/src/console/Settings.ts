@@ -5,6 +5,9 @@ import { readRequired, readWithDefault, settings } from "../settings/Config.ts"
 /** The path of the console. Everything below it belongs to the console. */
 export const path = "/console"
 
+/** The style of all pages, also of those without a session. */
+export const stylesheet = `${path}/page/style.css`
+
 export const login = `${path}/login`
 
 /** The address that requests the person's credentials even if the provider knows the person. */

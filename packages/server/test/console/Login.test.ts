@@ -84,7 +84,7 @@ describe("a login", () => {
   it("requests the credentials again after logging out", async () => {
     const browser = new Browser()
     const page = await browser.get(scene.at("/console/logged-out"))
-    const [, again = ""] = /href="([^"]+)"/.exec(page.text) ?? []
+    const [, again = ""] = /<a href="([^"]+)"/.exec(page.text) ?? []
     assert.strictEqual(new URL(await scene.beginLogin(browser, again)).searchParams.get("prompt"), "login")
   })
 

@@ -199,6 +199,14 @@ describe("a stranger", () => {
     assertOutcome(await read(new Browser()), 401, "unauthorized")
   })
 
+  it("gets the stylesheet of the pages before and after a session", async () => {
+    const received = await new Browser().get(scene.at("/console/page/style.css"))
+    assert.strictEqual(received.status, 200)
+    assert.match(String(received.headers["content-type"]), /^text\/css/)
+    const { headers } = await new Browser().get(scene.at("/console/logged-out"))
+    assert.include(String(headers["content-security-policy"]), "style-src 'self'")
+  })
+
   it("cannot send long addresses, cookies, or bodies", async () => {
     const browser = new Browser()
     for (const path of ["/console/login", "/console/callback"]) {
