@@ -107,6 +107,7 @@ const others: Readonly<Record<string, ReadonlyArray<string>>> = {
   members: ["email", "email_key", "name", "role"],
   messages: ["direction", "status", "type"],
   messaging_crm_schema: ["hash", "name", "version"],
+  organization_moves: ["other", "state"],
   organizations: ["name", "default_country"],
   provider_callbacks: ["source"],
   provider_messages: ["early_updates"],
@@ -114,7 +115,7 @@ const others: Readonly<Record<string, ReadonlyArray<string>>> = {
   sends: ["failure_reason", "status"],
   tags: ["color", "name", "name_key"],
   webhook_deliveries: ["event_type", "failure_code", "status"],
-  webhook_events: ["body", "type"],
+  webhook_events: ["body", "earlier_commits", "type"],
   webhooks: ["event_types", "sealed_secret", "status", "url"],
   work: ["kind", "lane_name", "trace"],
   work_lanes: ["kind", "name"]
