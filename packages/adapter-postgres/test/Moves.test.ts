@@ -131,6 +131,7 @@ it.layer(MovesScene.source, { timeout: "5 minutes" })("the move of an organizati
       ]
       assert.deepStrictEqual(ids.slice(0, 4), [second.id, first.id, fourth.id, third.id])
       const store = yield* inTarget(EventStore)
+      yield* inTarget(Fixtures.committedEvents(organization_id, ids.length))
       for (const [index, from] of known.entries()) {
         const found = yield* store.committed(organization_id, { from, size: 9 })
         assert.deepStrictEqual(found[0], from)
