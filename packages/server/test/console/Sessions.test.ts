@@ -118,7 +118,7 @@ describe("a session", () => {
       login,
       `${none}.${content}.`,
       `${none}.${head}.${iv}.${content}.${tag}`,
-      [head, "", iv, content, `A${tag.slice(1)}B`.slice(0, tag.length)].join("."),
+      [head, "", iv, content, `${tag.startsWith("A") ? "B" : "A"}${tag.slice(1)}`].join("."),
       [head, "", iv, content.slice(0, -4), tag].join("."),
       text.slice(0, -10),
       `${text}${"A".repeat(4000)}`
