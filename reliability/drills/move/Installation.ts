@@ -1,10 +1,9 @@
 /** Two cells on one PostgreSQL server, the fake Graph API, and servers with workers that use both cells. */
-import * as Client from "@messaging-crm/adapter-postgres/Client"
 import * as Databases from "@messaging-crm/adapter-postgres/testing/Databases"
 import * as Schemas from "@messaging-crm/adapter-postgres/testing/Schemas"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { OrganizationId } from "@messaging-crm/core/Ids"
-import { ConfigProvider, Effect, Option, Redacted } from "effect"
+import { ConfigProvider, Effect, Option } from "effect"
 import * as AdminOperations from "../../../packages/server/src/cli/AdminOperations.ts"
 import { freePort } from "../../../packages/server/src/dev/FreePort.ts"
 import * as Network from "../../../packages/server/testing/processes/Network.ts"
@@ -12,7 +11,7 @@ import * as Organizations from "../../../packages/server/testing/processes/Organ
 import * as Processes from "../../../packages/server/testing/processes/Processes.ts"
 import { program } from "../../../packages/server/testing/processes/Programs.ts"
 import * as Servers from "../../../packages/server/testing/processes/Servers.ts"
-import type { Cluster } from "../../torture/run/Cluster.ts"
+import type { Installation } from "../../torture/run/Cluster.ts"
 import type { Operators } from "../../torture/run/Operators.ts"
 import * as Writes from "../harness/Writes.ts"
 
@@ -33,8 +32,8 @@ export const make = Effect.gen(function*() {
     WEBHOOK_ALLOWED_NETWORKS: "127.0.0.0/8"
   }
   const organizations = [
-    yield* Organizations.create({ ...shared, DATABASE_URL: one }),
-    yield* Organizations.create({ ...shared, DATABASE_URL: one })
+    { ...yield* Organizations.create({ ...shared, DATABASE_URL: one }), database_url: one },
+    { ...yield* Organizations.create({ ...shared, DATABASE_URL: one }), database_url: one }
   ]
   const environment: Processes.Environment = {
     ...Network.settings(network_url, organizations.map(({ channel_id }) => channel_id)),
@@ -48,16 +47,12 @@ export const make = Effect.gen(function*() {
   yield* Effect.forEach(servers, (server) => Servers.serve(environment, server, program("server")), {
     concurrency: "unbounded"
   })
-  const cluster = { accepted_url, environment, organizations, servers }
-  // The clients of the torture test use these parts of its cluster only.
-  return { cells, cluster: cluster as unknown as Cluster }
+  const installation: Installation = { accepted_url, environment, organizations, servers }
+  return { cells, installation }
 })
 
-/** Layer for a client of a cell's database. */
-export const databaseLayer = (url: string) => Client.layer({ url: Redacted.make(url), connections: 2 })
-
 /** Returns the function that runs commands of an organization's operator, in the cell that has the organization. */
-export const operators = ({ environment }: Cluster): Operators => {
+export const operators = ({ environment }: Installation): Operators => {
   const settings = ConfigProvider.layer(ConfigProvider.fromUnknown({ ...environment, DATABASE_POOL: "2" }))
   return ({ organization_id }) => (command) => {
     const id = OrganizationId.make(organization_id)

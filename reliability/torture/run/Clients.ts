@@ -5,7 +5,7 @@ import { DateTime, Effect, Random, Redacted, Ref } from "effect"
 import { pick } from "../../../packages/server/testing/Pick.ts"
 import * as Callbacks from "../../../packages/server/testing/processes/Callbacks.ts"
 import type { InboundMessage, RecordedResponse } from "../History.ts"
-import type { Cluster } from "./Cluster.ts"
+import type { Installation } from "./Cluster.ts"
 import type { Operators } from "./Operators.ts"
 import * as RandomRequests from "./RandomRequests.ts"
 import type { Caller, Key, PlannedRequest, Recorder } from "./Recorder.ts"
@@ -21,7 +21,7 @@ const isRepeatable = ({ idempotency_key, method }: PlannedRequest): boolean =>
 
 /** The parts of a run that all clients share. */
 export interface World {
-  readonly cluster: Cluster
+  readonly installation: Installation
   readonly recorder: Recorder
   readonly operators: Operators
   /** The seen resources of each organization. */
@@ -34,8 +34,8 @@ export interface World {
 
 /** Repeats a request until its outcome is known, each time with a random key, and to another server, which can be down. */
 const requestUntilOutcome = Effect.fnUntraced(
-  function*({ cluster, keys, recorder }: World, caller: Caller, planned: PlannedRequest) {
-    const servers = yield* Random.shuffle(cluster.servers)
+  function*({ installation, keys, recorder }: World, caller: Caller, planned: PlannedRequest) {
+    const servers = yield* Random.shuffle(installation.servers)
     while (true) {
       for (const server of servers) {
         const key = yield* pick(keys[caller.organization] ?? [])
@@ -67,8 +67,8 @@ const client = Effect.fnUntraced(function*(world: World, caller: Caller) {
 
 /** Creates API keys, lets clients use them, and revokes them, as an operator does. */
 const operator = Effect.fnUntraced(
-  function*({ cluster, is_stopping, keys, operators, recorder }: World, caller: Caller) {
-    const organization = cluster.organizations[caller.organization]
+  function*({ installation, is_stopping, keys, operators, recorder }: World, caller: Caller) {
+    const organization = installation.organizations[caller.organization]
     const own = keys[caller.organization]
     if (organization === undefined || own === undefined) return
     const input = {
@@ -97,7 +97,7 @@ const operator = Effect.fnUntraced(
 )
 
 /** Calls any server, as the network does, until one acknowledges the message. */
-const callBackUntilAcknowledged = Effect.fnUntraced(function*({ servers }: Cluster, message: Callbacks.Message) {
+const callBackUntilAcknowledged = Effect.fnUntraced(function*({ servers }: Installation, message: Callbacks.Message) {
   for (;;) {
     const status = yield* Callbacks.post(yield* pick(servers), [message]).pipe(
       Effect.timeout("3 seconds"),
@@ -110,7 +110,7 @@ const callBackUntilAcknowledged = Effect.fnUntraced(function*({ servers }: Clust
 
 /** Sends inbound messages. The network repeats a callback until the service acknowledges it, and sometimes once more. */
 const sendInbound = Effect.fnUntraced(function*(world: World, organization: number, inbound: Array<InboundMessage>) {
-  const { cluster, is_stopping, recorder, seen } = world
+  const { installation, is_stopping, recorder, seen } = world
   const { channel_id = "", phones = [] } = seen[organization] ?? {}
   while (!(yield* Ref.get(is_stopping))) {
     const from = yield* pick(phones)
@@ -129,7 +129,7 @@ const sendInbound = Effect.fnUntraced(function*(world: World, organization: numb
     const content = Callbacks.text(message.text)
     const reported = { channel_id, provider_message_id, from, content, sent_at: DateTime.nowUnsafe() }
     const times = (yield* Random.next) < 0.2 ? 2 : 1
-    for (let time = 0; time < times; time++) yield* callBackUntilAcknowledged(cluster, reported)
+    for (let time = 0; time < times; time++) yield* callBackUntilAcknowledged(installation, reported)
     inbound[index] = { ...message, acknowledged_at: recorder.now() }
     yield* Effect.sleep(yield* Random.nextIntBetween(100, 600))
   }

@@ -136,7 +136,7 @@ export const make = Effect.fnUntraced(function*({ are_cells, directory, disk_mib
   const organizations: ReadonlyArray<Organization> = [{ ...made.acme, database_url: made.database_url }, globex]
   const accounts = Network.settings(made.network_url, organizations.map(({ channel_id }) => channel_id))
   const { DATABASE_URL: _, ...environment } = { ...made.environment, ...accounts }
-  const databases = are_cells
+  const databases: Processes.Environment = are_cells
     ? { CELLS: organizations.map(({ database_url }, index) => `cell-${index + 1}=${database_url}`).join("\n") }
     : { DATABASE_URL: made.database_url }
   const cluster = { ...made, environment: { ...environment, ...databases } }
@@ -153,3 +153,6 @@ export const make = Effect.fnUntraced(function*({ are_cells, directory, disk_mib
 })
 
 export type Cluster = Effect.Success<ReturnType<typeof make>>
+
+/** The parts of a cluster that clients use. */
+export type Installation = Pick<Cluster, "accepted_url" | "environment" | "organizations" | "servers">

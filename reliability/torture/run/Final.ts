@@ -5,7 +5,7 @@ import { SqlClient } from "effect/sql"
 import * as Api from "../../../packages/server/testing/processes/Api.ts"
 import { readAudit, readLists, toJson } from "../FinalState.ts"
 import type { FinalState } from "../History.ts"
-import type { Cluster, Organization } from "./Cluster.ts"
+import type { Installation, Organization } from "./Cluster.ts"
 import type { Operators } from "./Operators.ts"
 
 const Page = Schema.fromJsonString(Schema.Struct({
@@ -16,7 +16,7 @@ const Page = Schema.fromJsonString(Schema.Struct({
 const attempts_max = 50
 
 /** Reads a page of a list. It retries, because a server can still close a connection after the faults. */
-const get = ({ servers: [server] }: Cluster, { key }: Organization) => (path: string) =>
+const get = ({ servers: [server] }: Installation, { key }: Organization) => (path: string) =>
   server === undefined
     ? Effect.die(new Error("There is no server."))
     : Api.request(server, "GET", path, { key }).pipe(
@@ -26,36 +26,38 @@ const get = ({ servers: [server] }: Cluster, { key }: Organization) => (path: st
     )
 
 /** Reads all data of an organization. */
-export const read = Effect.fnUntraced(function*(cluster: Cluster, operators: Operators, organization: Organization) {
-  const run = operators(organization)
-  const sql = yield* SqlClient.SqlClient
-  // The API lists the 100 most recent.
-  const webhooks = toJson(
-    yield* sql`
+export const read = Effect.fnUntraced(
+  function*(installation: Installation, operators: Operators, organization: Organization) {
+    const run = operators(organization)
+    const sql = yield* SqlClient.SqlClient
+    // The API lists the 100 most recent.
+    const webhooks = toJson(
+      yield* sql`
       SELECT id, url, event_types, status, created_at, disabled_at FROM webhooks
       WHERE organization_id = ${organization.organization_id}::uuid ORDER BY created_at DESC, id DESC
     `
-  )
-  const deliveries = toJson(
-    yield* sql`
+    )
+    const deliveries = toJson(
+      yield* sql`
       SELECT id, webhook_id, event_id, event_type, status, attempt_count, response_status, failure_code, created_at
       FROM webhook_deliveries
       WHERE organization_id = ${organization.organization_id}::uuid ORDER BY created_at DESC, id DESC
     `
-  )
-  const uncertain = toJson(
-    yield* sql`SELECT id FROM sends WHERE organization_id = ${organization.organization_id}::uuid AND may_be_sent`
-  )
-  return {
-    ...yield* readLists(get(cluster, organization)),
-    uncertain_sends: uncertain.map(({ id }) => String(id)),
-    webhooks,
-    deliveries: Object.fromEntries(
-      webhooks.map(({ id }) => [String(id), deliveries.filter(({ webhook_id }) => webhook_id === id)])
-    ),
-    audit: yield* run(readAudit)
-  } satisfies FinalState
-})
+    )
+    const uncertain = toJson(
+      yield* sql`SELECT id FROM sends WHERE organization_id = ${organization.organization_id}::uuid AND may_be_sent`
+    )
+    return {
+      ...yield* readLists(get(installation, organization)),
+      uncertain_sends: uncertain.map(({ id }) => String(id)),
+      webhooks,
+      deliveries: Object.fromEntries(
+        webhooks.map(({ id }) => [String(id), deliveries.filter(({ webhook_id }) => webhook_id === id)])
+      ),
+      audit: yield* run(readAudit)
+    } satisfies FinalState
+  }
+)
 
 /** The remaining work, and the number of messages and events, which grows while the service makes progress. */
 const progress = SqlClient.SqlClient.use((sql) =>

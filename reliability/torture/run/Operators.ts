@@ -3,12 +3,12 @@ import { CurrentActor } from "@messaging-crm/core/Actor"
 import { OrganizationId } from "@messaging-crm/core/Ids"
 import { ConfigProvider, type Context, Effect, Layer } from "effect"
 import * as AdminOperations from "../../../packages/server/src/cli/AdminOperations.ts"
-import type { Cluster, Organization } from "./Cluster.ts"
+import type { Installation, Organization } from "./Cluster.ts"
 
 type Services = typeof AdminOperations.layer extends Layer.Layer<infer A, infer _E, infer _R> ? A : never
 
 /** Connects to the databases, and returns a function that runs commands of an organization's operator. Failures are defects. */
-export const make = Effect.fnUntraced(function*({ environment, organizations }: Cluster) {
+export const make = Effect.fnUntraced(function*({ environment, organizations }: Installation) {
   const { CELLS: _, ...others } = environment
   const connect = Effect.fnUntraced(function*({ database_url }: Organization) {
     const settings = ConfigProvider.fromUnknown({ ...others, DATABASE_URL: database_url, DATABASE_POOL: "2" })
