@@ -10,6 +10,7 @@
 import { Effect } from "effect"
 import * as Arguments from "./harness/Arguments.ts"
 import { delaysOf, firstArrivals } from "./harness/Arrivals.ts"
+import { untilIdle } from "./harness/Backlog.ts"
 import * as Benchmark from "./harness/Benchmark.ts"
 import { type EventFollower, followPages, followStream } from "./harness/EventFollowers.ts"
 import { Subscribers } from "./harness/Fixtures.ts"
@@ -49,6 +50,7 @@ const measureFollowers = Effect.gen(function*() {
   return yield* Effect.gen(function*() {
     // The first message of a contact also creates the contact and opens its conversation.
     yield* sendMessages(service, { first: 9_000_000, seconds: 10, per_second: 50 })
+    yield* untilIdle
     const alone = yield* measure(service, 0)
     const subscriber = yield* subscribe(service, Subscribers.prompt)
     yield* startReplay(service, subscriber.webhook_id, replayed_events)

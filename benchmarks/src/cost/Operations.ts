@@ -1,6 +1,7 @@
 /** The measured operations. Each effect processes items and returns their number. */
 import { Array, Effect } from "effect"
 import { SqlClient } from "effect/sql"
+import { untilIdle } from "../harness/Backlog.ts"
 import * as Endpoint from "../harness/Endpoint.ts"
 import { Api, Callbacks } from "../harness/Fixtures.ts"
 import * as Service from "../harness/Service.ts"
@@ -90,16 +91,6 @@ const phoneOf = (person: number): string => `+316${String(person).padStart(8, "0
 
 /** The channel of the measured messages. */
 export const channel_id = Population.id("channel", 1)
-
-const isIdle = SqlClient.SqlClient.use((sql) =>
-  sql<{ readonly is_idle: boolean }>`
-    SELECT NOT EXISTS (SELECT FROM provider_callbacks)
-      AND NOT EXISTS (SELECT FROM work WHERE kind <> 'send_outcome') AS is_idle
-  `
-).pipe(Effect.map(([row]) => row?.is_idle === true))
-
-/** Waits until all callbacks and queued work are processed. */
-export const untilIdle = untilPasses(isIdle, { interval: "100 millis", times: 3000, until: (is_idle) => is_idle })
 
 /** Receives messages of known people, one per callback. */
 const inbound = ({ cluster, items }: Bench) =>

@@ -1,7 +1,8 @@
-/** Fills the work queue with webhook deliveries, directly in the database. */
+/** The work queue of the measured service, in its database. */
 import { kind_rules } from "@messaging-crm/core/WorkQueue"
 import { Clock, Effect } from "effect"
 import { SqlClient } from "effect/sql"
+import { untilPasses } from "./Waiting.ts"
 
 const { cap, fifo } = kind_rules.webhook_delivery
 
@@ -44,3 +45,13 @@ export const enqueueDeliveries = Effect.fnUntraced(function*(
     }))
   }
 })
+
+const isIdle = SqlClient.SqlClient.use((sql) =>
+  sql<{ readonly is_idle: boolean }>`
+    SELECT NOT EXISTS (SELECT FROM provider_callbacks)
+      AND NOT EXISTS (SELECT FROM work WHERE kind <> 'send_outcome') AS is_idle
+  `
+).pipe(Effect.map(([row]) => row?.is_idle === true))
+
+/** Waits until all callbacks and queued work are processed. */
+export const untilIdle = untilPasses(isIdle, { interval: "100 millis", times: 3000, until: (is_idle) => is_idle })
