@@ -5,7 +5,7 @@ import { Opened, using } from "./OpenedConsole.ts"
 
 it.layer(Opened.layer, { timeout: "1 minute" })("a contact", (it) => {
   it.effect(
-    "is edited, with an error beside its field, and without losing the change of another client",
+    "is edited, shows an error next to its field, and keeps the change of another client",
     () =>
       using(async ({ page, ready }) => {
         const headers = { "authorization": `Bearer ${ready.api_key}`, "content-type": "application/json" }

@@ -1,4 +1,4 @@
-/** The console by keyboard: the focus, dialogs, and what a screen reader announces, in Debian's Chromium over a running `dev`. */
+/** The console by keyboard: focus, dialogs, and announcements to screen readers, in Debian's Chromium with a running `dev`. */
 import { assert, it } from "@effect/vitest"
 import type { Locator, Page } from "playwright-core"
 import { Opened, using } from "./OpenedConsole.ts"

@@ -60,7 +60,7 @@ const look = Effect.fnUntraced(function*({ cells, organization_id }: Request) {
 const isLeaving = ({ move }: Found): boolean => move !== null && Moves.isLeaving(move.state)
 const isArriving = ({ move }: Found): boolean => move !== null && !Moves.isLeaving(move.state)
 
-/** Returns the move that an earlier command has begun; null if there is none. */
+/** Returns the move that an earlier command has begun, or null if there is no move. */
 const planned = Effect.fnUntraced(function*(request: Request, found: ReadonlyArray<Found>) {
   const source = found.find(isLeaving)
   const target = found.find(isArriving)
