@@ -41,6 +41,10 @@ const assertReachable = async (page: Page, screen: string) => {
 
 const hasFocus = (locator: Locator) => locator.and(locator.page().locator(":focus")).waitFor({ timeout: 5000 })
 
+/** Waits until the page has announced a text to screen readers. */
+const announced = (page: Page, text: string) =>
+  page.locator(".announcement[role='status']").getByText(text).waitFor({ state: "attached" })
+
 /** Opens a dialog by the key Enter on a button, and waits until the focus is in it. */
 const openByKey = async (page: Page, button: string, title: string) => {
   await page.getByRole("button", { name: button, exact: true }).press("Enter")
@@ -85,6 +89,8 @@ it.layer(Opened.layer, { timeout: "1 minute" })("the console by keyboard", (it) 
       await page.getByRole("dialog").getByLabel("Message").fill("Good morning")
       await page.getByRole("button", { name: "Send as the customer" }).press("Enter")
       await hasFocus(page.getByRole("button", { name: "As a customer", exact: true }))
+      // A later message would otherwise be announced with this one, and its row would move the others.
+      await announced(page, "New message from Kim Example: Good morning")
     }))
 
   it.effect("keeps the focus near an element that an action removes", () =>
@@ -133,7 +139,6 @@ it.layer(Opened.layer, { timeout: "1 minute" })("the console by keyboard", (it) 
   it.effect("says which messages arrive and which fail, and not what was there before", () =>
     using(async ({ page }) => {
       await page.getByRole("link", { name: "Inbox" }).press("Enter")
-      const status = page.locator(".announcement[role='status']")
       await page.getByRole("option", { name: /Mateo/ }).click()
       await page.locator(".bubble").first().waitFor()
       assert.strictEqual(await page.locator(".messages[aria-live]").count(), 0)
@@ -141,13 +146,13 @@ it.layer(Opened.layer, { timeout: "1 minute" })("the console by keyboard", (it) 
       const field = page.getByRole("textbox", { name: "Message" })
       await field.fill("Is it ready?")
       await field.press("Enter")
-      await status.getByText("New message from Mateo García: Is it ready?").waitFor({ state: "attached" })
+      await announced(page, "New message from Mateo García: Is it ready?")
 
       await openByKey(page, "As a customer", "Message from a customer")
       await page.getByLabel("Name").fill("Rosa Marín")
       await page.getByRole("dialog").getByLabel("Message").fill("Is the red one available?")
       await page.getByRole("button", { name: "Send as the customer" }).press("Enter")
-      await status.getByText("New message from Rosa Marín: Is the red one available?").waitFor({ state: "attached" })
+      await announced(page, "New message from Rosa Marín: Is the red one available?")
 
       await openByKey(page, "New", "New conversation")
       await page.getByLabel("Phone number").fill("+49 151 777 0002")
@@ -155,7 +160,7 @@ it.layer(Opened.layer, { timeout: "1 minute" })("the console by keyboard", (it) 
       await page.getByLabel("Body {{1}}").fill("20%")
       await page.getByLabel("Body {{2}}").fill("Sunday")
       await page.getByRole("dialog").getByRole("button", { name: "Send" }).press("Enter")
-      await status.getByText("Not sent. The number is not on the network").waitFor({ state: "attached" })
+      await announced(page, "Not sent. The number is not on the network")
     }))
 
   it.effect("moves nothing for a person who prefers less motion", () =>
