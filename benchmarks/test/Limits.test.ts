@@ -105,11 +105,11 @@ it("fairness requires every delivery, in time, and that the slow endpoints recei
 
 it("contention is within its limits without a lost or rejected update, without a deadlock, and if webhooks hardly affect commits", () => {
   const cases = [
-    [0, 0, 0, 1.3, true],
+    [0, 0, 0, 1.49, true],
     [1, 0, 0, 1, false],
     [0, 1, 0, 1, false],
     [0, 0, 1, 1, false],
-    [0, 0, 0, 1.31, false],
+    [0, 0, 0, 1.5, false],
     [0, 0, 0, NaN, false]
   ] as const
   for (const [lost, rejected, deadlocks, ratio, expected] of cases) {

@@ -118,8 +118,11 @@ export const areFollowersWithin = (
 ): boolean =>
   measured.every(({ missing, p99_ms, repeated }) => p99_ms < follower_p99_ms && missing === 0 && repeated === 0)
 
-/** How much more of PostgreSQL's time the commit of an event can use if 100 webhooks subscribe to it, as a factor. */
-const commit_ratio_max = 1.3
+/**
+ * How much more of PostgreSQL's time the commit of an event can use if 100 webhooks subscribe to it, as a factor. The aim is 1.3;
+ * two runs on one machine differ by up to 15%.
+ */
+const commit_ratio_max = 1.3 * 1.15
 
 /** Returns whether no update was lost or rejected, no deadlock occurred, and webhooks hardly affect commits. */
 export const isContentionWithin = (
