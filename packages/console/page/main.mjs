@@ -9,7 +9,7 @@ import * as icons from "./elements/icons.mjs"
 import * as inbox from "./inbox/conversationList.mjs"
 import { refreshInbox } from "./inbox/conversations.mjs"
 import { openCustomerDialog } from "./inbox/customerDialog.mjs"
-import { refreshUnsent } from "./inbox/openConversation.mjs"
+import { isContactShown, refreshUnsent } from "./inbox/openConversation.mjs"
 import { drawAndScroll } from "./inbox/scroll.mjs"
 import { openConversationDialog } from "./inbox/sending.mjs"
 import { threadView } from "./inbox/thread.mjs"
@@ -29,7 +29,7 @@ const newMessageButtons = () =>
       } title="Send a message as a customer">As a customer</button>`
       : ""
   }
-  <button @click=${openConversationDialog} ?disabled=${!state.setup.channels.some(({ type }) =>
+  <button @click=${() => openConversationDialog()} ?disabled=${!state.setup.channels.some(({ type }) =>
     type === "phone_messaging"
   )} title="Send a template to a phone number">New</button></span>`
 
@@ -101,14 +101,19 @@ drawPageWith(() => {
 /** Shows the view, the conversation, and the part of it that the address names. */
 const showAddressedView = showingErrors(async () => {
   const { hash } = location
-  const [, name = "", id, part] = hash.split("/")
-  const pane = id === undefined ? "list" : part === "contact" ? "contact" : "thread"
+  const [, name = "", ...parts] = hash.split("/")
+  const [id, contact_id] = parts[0] === "contact" ? [undefined, parts[1]] : [parts[0]]
+  const pane = parts.includes("contact") ? "contact" : id === undefined ? "list" : "thread"
   updateState({ view: name in views ? name : "inbox", pane })
   if (state.view === "webhooks") await loadWebhooks()
   refreshInbox()
   if (state.view === "inbox" && id !== undefined && id !== state.conversation?.id) {
     const conversation = await callOperation("conversation", { id })
     if (location.hash === hash) await inbox.selectConversation(conversation)
+  }
+  if (state.view === "inbox" && contact_id !== undefined && !isContactShown(contact_id)) {
+    const contact = await callOperation("contact", { id: contact_id })
+    if (location.hash === hash) inbox.selectContact(contact)
   }
 })
 

@@ -1,4 +1,4 @@
-// Draws the contact of the open conversation: its fields, tags, and notes.
+// Draws the shown contact: its fields, tags, and notes.
 import { html } from "lit-html"
 import { showingErrors } from "../actions.mjs"
 import { state } from "../store.mjs"
@@ -20,7 +20,7 @@ const submitNote = ({ id }) =>
   })
 
 /**
- * Draws the contact of the open conversation.
+ * Draws the shown contact.
  *
  * @param {Contact} contact
  */

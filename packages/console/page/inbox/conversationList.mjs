@@ -6,12 +6,12 @@ import { channelName, nameOf, timeOrDate } from "../elements/formats.mjs"
 import { state, updateState } from "../store.mjs"
 import { loadMoreConversations } from "./conversations.mjs"
 import { filters, foundContacts } from "./filters.mjs"
-import { isOpen, openThread } from "./openConversation.mjs"
+import { isOpen, openContact, openThread } from "./openConversation.mjs"
 import { scrollToEnd } from "./scroll.mjs"
 import { latestStatus } from "./unsent.mjs"
 
 /**
- * @import { Conversation } from "@messaging-crm/client"
+ * @import { Contact, Conversation } from "@messaging-crm/client"
  * @import { TemplateResult } from "lit-html"
  */
 
@@ -37,6 +37,16 @@ export const selectConversation = showingErrors(async (/** @type {Conversation} 
   await openThread(conversation)
   if (isOpen(conversation.id)) scrollToEnd()
 })
+
+/**
+ * Shows a contact that the address names.
+ *
+ * @param {Contact} contact
+ */
+export const selectContact = (contact) => {
+  clearDrafts()
+  openContact(contact)
+}
 
 /**
  * Returns the index after a step that ends at the first or last conversation. Without a selection, the index is -1.

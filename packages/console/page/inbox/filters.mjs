@@ -13,7 +13,7 @@ import { loadConversations } from "./conversations.mjs"
 const statuses = [["open", "open"], ["closed", "closed"], ["all", "all"]]
 
 /** @param {Contact} contact */
-const nameOfContact = ({ company, first_name, last_name, primary_email, primary_phone }) =>
+export const nameOfContact = ({ company, first_name, last_name, primary_email, primary_phone }) =>
   [first_name, last_name].filter((name) => name !== null).join(" ") || primary_phone || primary_email || company
   || "Unknown"
 
@@ -54,11 +54,18 @@ const onSearchInput = ({ target }) => {
 const focusSoon = (selector) =>
   requestAnimationFrame(() => /** @type {HTMLElement | null} */ (document.querySelector(selector))?.focus())
 
-/** @param {Contact} contact */
-const chooseContact = (contact) => {
-  updateState({ found: null, chosenContact: { id: contact.id, name: nameOfContact(contact) } })
-  void loadConversations("all", { contact_id: contact.id })
+/**
+ * Lists the conversations of a contact, or opens the contact if it has none.
+ *
+ * @param {Contact} contact
+ */
+const chooseContact = async (contact) => {
+  const { id } = contact
+  updateState({ found: null, chosenContact: { id, name: nameOfContact(contact) } })
   focusSoon(".conversations")
+  await loadConversations("all", { contact_id: id })
+  const { chosenContact, conversations, cursor } = state
+  if (chosenContact?.id === id && cursor === null && conversations.length === 0) location.hash = `#/inbox/contact/${id}`
 }
 
 const showAllContacts = () => {

@@ -50,7 +50,7 @@ export const initialInbox = {
    */
   conversation: null,
   /**
-   * The contact of the open conversation.
+   * The contact of the open conversation, or the one that is shown without a conversation.
    *
    * @type {Contact | null}
    */

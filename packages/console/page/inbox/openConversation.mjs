@@ -6,20 +6,28 @@ import { withNewest } from "./lists.mjs"
 import { follows } from "./statuses.mjs"
 import { hasUnsettled, readUnsent } from "./unsent.mjs"
 
-/** @import { Conversation, Message, UpdateContact } from "@messaging-crm/client" */
+/** @import { Contact, Conversation, Message, UpdateContact } from "@messaging-crm/client" */
 
 /**
- * Returns whether an ID is that of the open conversation or of its contact.
+ * Returns whether a contact is shown without a conversation.
  *
  * @param {string} id
  */
-export const isOpen = (id) => id === state.conversation?.id || id === state.conversation?.contact.id
+export const isContactShown = (id) => state.conversation === null && id === state.contact?.id
 
 /**
- * Changes the state if a conversation is still open. Every response about the open conversation must change the state with
- * this function, because another conversation can be opened before the response arrives.
+ * Returns whether an ID is that of the open conversation or of the shown contact.
  *
- * @param {string} id The ID of the conversation or of its contact.
+ * @param {string} id
+ */
+export const isOpen = (id) =>
+  id === state.conversation?.id || id === state.conversation?.contact.id || isContactShown(id)
+
+/**
+ * Changes the state if a conversation or a contact is still open. Every response about it must change the state with
+ * this function, because another one can be opened before the response arrives.
+ *
+ * @param {string} id The ID of the conversation or of the contact.
  * @param {Parameters<typeof updateState>[0]} change
  */
 export const updateIfOpen = (id, change) => {
@@ -44,6 +52,13 @@ export const openThread = async (conversation) => {
   updateIfOpen(id, { messages: data.toReversed(), olderCursor: next_cursor, contact, unsent })
 }
 
+/**
+ * Shows a contact without a conversation.
+ *
+ * @param {Contact} contact
+ */
+export const openContact = (contact) => updateState({ conversation: null, ...noThread, contact })
+
 /** Reads the newest messages of the open conversation, and its unsent sends if one of them can change. */
 export const refreshThread = async () => {
   const id = state.conversation?.id
@@ -66,7 +81,7 @@ export const refreshUnsent = refreshing(async () => {
   if (isVisible("inbox") && hasUnsettled()) await refreshThread()
 })
 
-/** Reads the contact of the open conversation. */
+/** Reads the shown contact. */
 export const refreshContact = refreshing(async () => {
   const id = state.contact?.id
   if (id === undefined) return

@@ -64,8 +64,9 @@ export const openTemplates = (conversation) =>
   })
 
 /** Opens a dialog that starts a conversation with a template, and then shows the conversation. */
-export const openConversationDialog = () =>
+export const openConversationDialog = (phone = "") =>
   openTemplateDialog({
+    phone,
     onSend: async (template, text, valueOf) => {
       /** @type {StartConversation} */
       const start = { channel_id: valueOf("channel_id"), phone: valueOf("phone"), template }

@@ -13,7 +13,7 @@ import { choiceOf, filledText, isAskedFor, partsOf, unsupportedPartOf } from "./
  * @import { ValueOf } from "../elements/dialog.mjs"
  * @import { Part } from "./templates.mjs"
  * @typedef {(template: TemplateChoice, text: string, valueOf: ValueOf) => Promise<unknown>} OnSend
- * @typedef {{ readonly conversation?: Conversation, readonly onSend: OnSend }} TemplateDialog
+ * @typedef {{ readonly conversation?: Conversation, readonly phone?: string, readonly onSend: OnSend }} TemplateDialog
  */
 
 /**
@@ -101,7 +101,8 @@ const templatesOf = (templates, channel) => {
 }
 
 /** Opens a dialog for a template and its values. Without a conversation, it also asks for a phone number, to start one. */
-export const openTemplateDialog = showingErrors(async (/** @type {TemplateDialog} */ { conversation, onSend }) => {
+export const openTemplateDialog = showingErrors(async (/** @type {TemplateDialog} */ dialog) => {
+  const { conversation, onSend, phone = "" } = dialog
   const phones = state.setup.channels.filter(({ type }) => type === "phone_messaging")
   const templates = await readApprovedTemplates()
   if (conversation !== undefined && !isOpen(conversation.id)) return
@@ -116,7 +117,7 @@ export const openTemplateDialog = showingErrors(async (/** @type {TemplateDialog
       draw()
     }
     return html`${channelField(phones, showingErrors(chooseChannel))}
-      <label>Phone number<input name="phone" type="tel" required placeholder="+49 151 12345678" autocomplete="off"></label>`
+      <label>Phone number<input name="phone" type="tel" required value=${phone} placeholder="+49 151 12345678" autocomplete="off"></label>`
   }
   /** @param {() => void} draw */
   const fields = (draw) =>

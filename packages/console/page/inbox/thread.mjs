@@ -7,11 +7,16 @@ import { context } from "../server.mjs"
 import { state } from "../store.mjs"
 import { composer } from "./composer.mjs"
 import { contactDetails } from "./contact.mjs"
+import { nameOfContact } from "./filters.mjs"
 import { threadItems } from "./messages.mjs"
 import { changeConversation, loadOlderMessages } from "./openConversation.mjs"
 import { noteScroll } from "./scroll.mjs"
+import { openConversationDialog } from "./sending.mjs"
 
-/** @import { Conversation } from "@messaging-crm/client" */
+/**
+ * @import { Contact, Conversation } from "@messaging-crm/client"
+ * @import { TemplateResult } from "lit-html"
+ */
 
 /** @param {Conversation} conversation */
 const conversationHeader = ({ assigned_user_id, channel, contact, id, status }) => {
@@ -44,9 +49,46 @@ const onMessagesScroll = ({ target }) => {
   if (target.scrollTop <= 200) void loadOlderMessages()
 }
 
-/** Draws the open conversation with its contact. */
+/**
+ * Draws the panel of the contact.
+ *
+ * @param {Contact | null} contact
+ * @param {TemplateResult} back
+ * @param {TemplateResult | string} action
+ */
+const contactPanel = (contact, back, action = "") =>
+  html`<aside class="details" aria-label="Contact">${back}${
+    contact === null ? "" : html`${action}${contactDetails(contact)}`
+  }</aside>`
+
+/**
+ * Draws a contact without a conversation, and the button that starts one.
+ *
+ * @param {Contact} contact
+ */
+const contactView = (contact) => {
+  const { primary_phone } = contact
+  const isPossible = primary_phone !== null && state.setup.channels.some(({ type }) => type === "phone_messaging")
+  const start = () => openConversationDialog(primary_phone ?? "")
+  return html`<section class="thread none"><p class="empty">No conversation is open.</p></section>
+    ${
+    contactPanel(
+      contact,
+      backLink("#/inbox", "Back to the conversations"),
+      html`<h2>${nameOfContact(contact)}</h2>
+      ${
+        isPossible
+          ? html`<button @click=${start} class="start">New conversation</button>`
+          : html`<p class="faint">A new conversation needs a phone number and a WhatsApp channel.</p>`
+      }`
+    )
+  }`
+}
+
+/** Draws the open conversation with its contact, or a contact without a conversation. */
 export const threadView = () => {
   const { contact, conversation } = state
+  if (conversation === null && contact !== null) return contactView(contact)
   if (conversation === null) {
     return html`<section class="thread none">${
       backLink("#/inbox", "Back to the conversations")
@@ -59,7 +101,5 @@ export const threadView = () => {
     <ol class="messages" tabindex="0" @scroll=${onMessagesScroll}>${threadItems(conversation)}</ol>
     ${composer(conversation)}
   </section>
-  <aside class="details" aria-label="Contact">${backLink(`#/inbox/${conversation.id}`, "Back to the conversation")}${
-    contact === null ? "" : contactDetails(contact)
-  }</aside>`
+  ${contactPanel(contact, backLink(`#/inbox/${conversation.id}`, "Back to the conversation"))}`
 }
