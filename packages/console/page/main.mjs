@@ -13,12 +13,15 @@ import { isContactShown, refreshUnsent } from "./inbox/openConversation.mjs"
 import { drawAndScroll } from "./inbox/scroll.mjs"
 import { openConversationDialog } from "./inbox/sending.mjs"
 import { threadView } from "./inbox/thread.mjs"
+import { waitingIds } from "./inbox/waiting.mjs"
 import { focusShownPane, listenToKeys } from "./keys.mjs"
 import { callOperation, context, logOut } from "./server.mjs"
 import { drawPageWith, state, updateState } from "./store.mjs"
 import { connectToStream } from "./stream.mjs"
 
 /** @import { TemplateResult } from "lit-html" */
+
+const countWaiting = () => waitingIds(state.newest).length
 
 const newMessageButtons = () =>
   html`<span class="new">
@@ -67,8 +70,8 @@ const navigation = () =>
       html`<a href="#/${name}" title="Key: ${index + 1}"
     aria-current=${state.view === name ? "page" : "false"}>${icon}${label}
     ${
-        name === "inbox" && state.unread.size > 0
-          ? html`<b class="count">${state.unread.size > 99 ? "99+" : state.unread.size}</b>`
+        name === "inbox" && countWaiting() > 0
+          ? html`<b class="count" title="Waiting for an answer">${countWaiting() > 99 ? "99+" : countWaiting()}</b>`
           : ""
       }</a>`
     )
@@ -94,7 +97,7 @@ const page = () =>
 const { title } = document
 
 drawPageWith(() => {
-  document.title = state.unread.size > 0 ? `(${state.unread.size}) ${title}` : title
+  document.title = countWaiting() > 0 ? `(${countWaiting()}) ${title}` : title
   drawAndKeepFocus(() => drawAndScroll(() => render(page(), document.body)))
 })
 

@@ -4,6 +4,7 @@ import { announceFailure, noteReceived } from "./inbox/announcements.mjs"
 import { loadConversations, refreshConversation } from "./inbox/conversations.mjs"
 import { applyMessageStatus, refreshContact } from "./inbox/openConversation.mjs"
 import { applySend } from "./inbox/unsent.mjs"
+import { withMessage } from "./inbox/waiting.mjs"
 import { context } from "./server.mjs"
 import { state, updateState } from "./store.mjs"
 
@@ -25,6 +26,10 @@ const onEvent = (event) => {
   const { conversation_id } = event.data
   updateState({ events: [...state.events, event].slice(-shown_max) })
   if (event.type === "message.received") noteReceived(event.data.conversation_id)
+  if (event.type === "message.received" || event.type === "message.sent") {
+    const message = { at: event.timestamp, isInbound: event.type === "message.received" }
+    updateState({ newest: withMessage(state.newest, event.data.conversation_id, message) })
+  }
   if (event.type === "message.updated" && event.data.status !== "edited" && event.data.status !== "deleted") {
     applyMessageStatus({ message_id: event.data.message_id, status: event.data.status })
   } else if (conversation_id !== null) refreshConversation(conversation_id)
@@ -33,9 +38,6 @@ const onEvent = (event) => {
     const { failure_reason, send_id } = event.data
     announceFailure(event.data)
     applySend({ id: send_id, conversation_id, failure_reason, status: "failed", created_at: event.timestamp })
-  }
-  if (event.type === "message.received" && event.data.conversation_id !== state.conversation?.id) {
-    updateState({ unread: new Set(state.unread).add(event.data.conversation_id) })
   }
 }
 

@@ -31,6 +31,9 @@ interface ContactChange extends ById {
   readonly etag?: string | null
 }
 
+/** The maximum number of conversations whose newest messages one call reads. */
+const newest_messages_max = 20
+
 /** The operations of the inbox. */
 export const inbox = {
   setup: async (crm) => {
@@ -47,6 +50,13 @@ export const inbox = {
   conversation: (crm, { id }: ById) => crm.conversations.get(id),
   messages: (crm, { cursor, id }: ById & { readonly cursor?: string }) =>
     crm.messages.list(id, cursor === undefined ? {} : { cursor }).page(),
+  newestMessages: (crm, { ids }: { readonly ids: ReadonlyArray<string> }) =>
+    Promise.all(
+      ids.slice(0, newest_messages_max).map(async (id) => {
+        const { data: [message] } = await crm.messages.list(id).page()
+        return { id, created_at: message?.created_at ?? null, direction: message?.direction ?? null }
+      })
+    ),
   send: (crm, { id, message }: ById & { readonly message: SendMessage }) => crm.messages.send(id, message),
   start: (crm, input: StartConversation) => crm.conversations.start(input),
   sends: (crm, { conversation_id }: { readonly conversation_id: string }) => crm.sends.list({ conversation_id }).page(),

@@ -145,6 +145,13 @@ describe("the operations", () => {
     }
   })
 
+  it("read the newest messages of at most 20 conversations", async () => {
+    const { call, calls } = consoleOf()
+    const ids = Array.from({ length: 25 }, (_, index) => `c${index}`)
+    assert.lengthOf(await (await call("newestMessages", { ids })).json(), 20)
+    assert.lengthOf(calls, 20)
+  })
+
   it("are those of the inbox only, without a service in development", async () => {
     const { call } = consoleOf("absent")
     assert.strictEqual((await call("conversations")).status, 200)

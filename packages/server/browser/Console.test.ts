@@ -23,7 +23,7 @@ it.layer(Opened.layer, { timeout: "1 minute" })("the console of `dev`", (it) => 
       assert.strictEqual(await thread.locator(".pending").count(), 0)
     }))
 
-  it.effect("shows a message from a new customer on another channel, and marks it as unread", () =>
+  it.effect("shows a message from a new customer on another channel, which waits for an answer also after a reload", () =>
     using(async ({ page }) => {
       await page.getByRole("button", { name: "As a customer", exact: true }).click()
       await page.getByRole("dialog").getByLabel("Channel").selectOption({ label: "Page (Messenger)" })
@@ -32,9 +32,18 @@ it.layer(Opened.layer, { timeout: "1 minute" })("the console of `dev`", (it) => 
       await page.getByLabel("Message", { exact: true }).last().fill("Is the red one available?")
       await page.getByRole("button", { name: "Send as the customer" }).click()
       const row = page.getByRole("option", { name: /Rosa Marín/ })
-      await row.getByTitle("New message").waitFor()
+      const mark = row.getByTitle("Waiting for an answer")
+      await mark.waitFor()
+      await page.reload()
+      await mark.waitFor()
       await row.click()
-      await row.getByTitle("New message").waitFor({ state: "detached" })
+      await page.getByRole("textbox", { name: "Message" }).fill("It is.")
+      await page.keyboard.press("Enter")
+      await mark.waitFor({ state: "detached" })
+      await page.reload()
+      await page.getByRole("option", { name: /It is\./ }).waitFor()
+      await page.getByRole("option").getByTitle("Waiting for an answer").first().waitFor()
+      assert.strictEqual(await mark.count(), 0)
     }))
 
   it.effect("sends a template, assigns, tags, notes, closes and reopens", () =>

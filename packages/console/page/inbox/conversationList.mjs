@@ -9,6 +9,7 @@ import { filters, foundContacts } from "./filters.mjs"
 import { isOpen, openContact, openThread } from "./openConversation.mjs"
 import { scrollToEnd } from "./scroll.mjs"
 import { latestStatus } from "./unsent.mjs"
+import { waitingIds } from "./waiting.mjs"
 
 /**
  * @import { Contact, Conversation } from "@messaging-crm/client"
@@ -30,7 +31,6 @@ const clearDrafts = () => {
 
 /** Opens a conversation, and puts it into the address. */
 export const selectConversation = showingErrors(async (/** @type {Conversation} */ conversation) => {
-  updateState({ unread: new Set(Array.from(state.unread).filter((id) => id !== conversation.id)) })
   const address = `#/inbox/${conversation.id}`
   if (!location.hash.startsWith(address)) location.hash = address
   if (conversation.id !== state.conversation?.id) clearDrafts()
@@ -99,21 +99,22 @@ const previewOf = ({ id, last_activity_preview }) => {
  *
  * @param {Conversation} conversation
  * @param {number} index
+ * @param {ReadonlySet<string>} waiting
  */
-const conversationRow = (conversation, index) => {
+const conversationRow = (conversation, index, waiting) => {
   const { channel, contact, id, last_activity_at, status } = conversation
   const isSelected = id === state.conversation?.id
-  const isUnread = state.unread.has(id)
+  const isWaiting = waiting.has(id)
   return html`<li role="option" id="c-${id}" aria-selected=${isSelected} aria-posinset=${index + 1}
     aria-setsize=${state.cursor === null ? state.conversations.length : -1}
-    class=${isUnread ? "unread" : ""} .style=${`transform: translateY(${index * row_height}px)`}
+    class=${isWaiting ? "waiting" : ""} .style=${`transform: translateY(${index * row_height}px)`}
     @click=${() => selectConversation(conversation)}>
     ${avatar(nameOf(contact))}
     <span class="who">${nameOf(contact)}</span><time>${timeOrDate(last_activity_at)}</time>
     <span class="preview">${previewOf(conversation)}</span>
     ${
-    isUnread ?
-      html`<span class="dot" title="New message"></span>` :
+    isWaiting ?
+      html`<span class="dot" title="Waiting for an answer"></span>` :
       html`<span class="chip">${status === "closed" ? "Closed" : channelName[channel.type]}</span>`
   }
   </li>`
@@ -145,6 +146,7 @@ export const conversationList = (newMessage, account) => {
   const first = Math.max(0, Math.floor((element?.scrollTop ?? 0) / row_height) - margin_rows)
   const count = Math.ceil((element?.clientHeight ?? 900) / row_height) + 2 * margin_rows
   const rows = state.conversations.slice(first, first + count)
+  const waiting = new Set(waitingIds(state.newest))
   const selected = rows.find(({ id }) => id === state.conversation?.id)
   return html`<section class="list" aria-label="Conversations">
     ${account}<header><h1>Inbox</h1>${newMessage}</header>
@@ -153,7 +155,7 @@ export const conversationList = (newMessage, account) => {
       aria-activedescendant=${selected === undefined ? nothing : `c-${selected.id}`}
       @scroll=${onListScroll} @keydown=${onListKey}>
       <li class="space" role="presentation" .style=${`height: ${state.conversations.length * row_height}px`}></li>
-      ${rows.map((conversation, index) => conversationRow(conversation, first + index))}
+      ${rows.map((conversation, index) => conversationRow(conversation, first + index, waiting))}
     </ul>
     ${
     state.conversations.length > 0 || state.isLoading || state.found !== null ?

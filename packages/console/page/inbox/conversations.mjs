@@ -6,8 +6,29 @@ import { announcementFor } from "./announcements.mjs"
 import { collectIds } from "./collectIds.mjs"
 import { matchesQuery, withConversations } from "./lists.mjs"
 import { refreshThread, updateIfOpen } from "./openConversation.mjs"
+import { unknownOf, withMessage, withStatuses } from "./waiting.mjs"
 
 /** @import { Conversation } from "@messaging-crm/client" */
+
+/** Reads the newest messages at the top of the list whose direction is not known. */
+const readNewestSoon = refreshing(async () => {
+  const unknown = isVisible("inbox") ? unknownOf(state.newest, state.conversations) : []
+  if (unknown.length === 0) return
+  const messages = await callOperation("newestMessages", { ids: unknown.map(({ id }) => id) })
+  const newest = messages.reduce((known, { created_at, direction, id }) => {
+    const { last_activity_at = "" } = unknown.find((conversation) => conversation.id === id) ?? {}
+    // The newest message can have been removed.
+    const at = created_at === null || created_at < last_activity_at ? last_activity_at : created_at
+    return withMessage(known, id, { at, isInbound: direction === "inbound" && at === created_at })
+  }, state.newest)
+  updateState({ newest })
+})
+
+/** @param {ReadonlyArray<Conversation>} conversations */
+const noteStatuses = (conversations) => {
+  updateState({ newest: withStatuses(state.newest, conversations) })
+  readNewestSoon()
+}
 
 /**
  * Inserts or replaces conversations, in the order of their activity.
@@ -19,6 +40,7 @@ const mergeConversations = (updates) => {
   const matches = (/** @type {Conversation} */ conversation) => matchesQuery(conversation, query)
   const list = { filter, isComplete: cursor === null, matches }
   updateState({ conversations: withConversations(conversations, updates, list) })
+  noteStatuses(updates)
 }
 
 /** Identifies the list whose pages are loaded. A page of an earlier list that arrives late is dropped. */
@@ -42,6 +64,7 @@ const readPage = async () => {
       ...page.data.filter((/** @type {Conversation} */ { id }) => !known.has(id))
     ]
     updateState({ conversations, cursor: page.next_cursor })
+    noteStatuses(page.data)
   } finally {
     if (list === currentList) updateState({ isLoading: false })
   }

@@ -3,6 +3,7 @@
 /**
  * @import { Contact, Conversation, Message, Send, SendMessage } from "@messaging-crm/client"
  * @import { ConversationQuery } from "./lists.mjs"
+ * @import { NewestById } from "./waiting.mjs"
  * @typedef {{ readonly message: SendMessage | null, readonly text: string }} SentContent
  */
 
@@ -38,11 +39,11 @@ export const initialInbox = {
   /** @type {boolean} */
   isLoading: false,
   /**
-   * The IDs of conversations with a new message.
+   * The directions of the newest messages, by the IDs of their conversations, as far as they are known.
    *
-   * @type {Set<string>}
+   * @type {NewestById}
    */
-  unread: new Set(),
+  newest: new Map(),
   /**
    * The open conversation.
    *

@@ -9,6 +9,7 @@ interface Conversation {
   readonly status: string
   readonly last_activity_at: string
   readonly last_activity_preview: string
+  readonly reply_window_expires_at: string | null
 }
 
 const page_size = 100
@@ -25,7 +26,14 @@ const change = (id: string, status: "closed" | "open", preview: string) => {
     ? before.last_activity_at
     : new Date(minute++ * 60_000).toISOString()
   const contact = { id: `contact of ${id}` }
-  conversations.set(id, { id, contact, status, last_activity_at, last_activity_preview: preview })
+  conversations.set(id, {
+    id,
+    contact,
+    status,
+    last_activity_at,
+    last_activity_preview: preview,
+    reply_window_expires_at: null
+  })
 }
 
 const listed = (status: string) =>

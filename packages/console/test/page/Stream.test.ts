@@ -14,7 +14,13 @@ class EventSource {
 
 const responses: Readonly<Record<string, object>> = {
   contact: { id: "p1", notes: "new" },
-  conversation: { id: "c1", contact: { id: "p1" }, status: "open", last_activity_at: "2026-01-01T00:00:00.000Z" }
+  conversation: {
+    id: "c1",
+    contact: { id: "p1" },
+    status: "open",
+    last_activity_at: "2026-01-01T00:00:00.000Z",
+    reply_window_expires_at: "2026-01-02T00:00:00.000Z"
+  }
 }
 
 vi.useFakeTimers()
@@ -29,6 +35,7 @@ installBrowser({
 })
 
 const { resetState, state } = await import("../../page/store.mjs")
+const { waitingIds } = await import("../../page/inbox/waiting.mjs")
 const { connectToStream } = await import("../../page/stream.mjs")
 connectToStream()
 
@@ -43,10 +50,12 @@ const receive = async (name: string, data: unknown) => {
 const openConversation = { id: "c1", contact: { id: "p1" } }
 const event = (type: string, data: object, id = "e1") => ({ id, type, timestamp: "2026-01-01T00:00:00.000Z", data })
 
+const newest = new Map([["c1", { at: "2026-01-01T00:00:00.000Z", isInbound: false, isOpen: true }]])
+
 beforeEach(() => void resetState())
 
 it("a snapshot replaces the activity, and the page reads again what changed while it was not connected", async () => {
-  Object.assign(state, { requests: [{ path: "/v1/old" }], conversation: openConversation })
+  Object.assign(state, { requests: [{ path: "/v1/old" }], conversation: openConversation, newest })
   const snapshot = { requests: [{ path: "/v1/tags" }], events: [], sends: [{ id: "s1", status: "sent" }] }
   assert.deepStrictEqual(await receive("snapshot", snapshot), ["conversation", "conversations", "messages"])
   assert.isTrue(state.isLive)
@@ -65,15 +74,14 @@ it("an interrupted stream is shown until its next snapshot", async () => {
   assert.isFalse(state.isLive)
 })
 
-it("a received message marks its conversation as unread, unless that is open", async () => {
-  Object.assign(state, { conversation: openConversation })
-  assert.deepStrictEqual(await receive("event", event("message.received", { conversation_id: "c1" })), [
-    "conversation",
-    "messages"
-  ])
-  assert.strictEqual(state.unread.size, 0)
-  await receive("event", event("message.received", { conversation_id: "c2" }))
-  assert.deepStrictEqual(Array.from(state.unread), ["c2"])
+it("a conversation waits for an answer from a received message until one is sent, without a read of its messages", async () => {
+  const read = await receive("event", event("message.received", { conversation_id: "c1" }))
+  assert.deepStrictEqual([read, waitingIds(state.newest)], [["conversation"], ["c1"]])
+  const sent = await receive("event", {
+    ...event("message.sent", { conversation_id: "c1" }),
+    timestamp: "2026-01-01T00:00:01.000Z"
+  })
+  assert.deepStrictEqual([sent, waitingIds(state.newest)], [["conversation"], []])
 })
 
 it("a failed send is shown in the open conversation only, and keeps the time of its creation", async () => {
@@ -117,6 +125,7 @@ it("the event of a changed contact is read like its change", async () => {
 })
 
 it("a changed conversation is read", async () => {
+  Object.assign(state, { newest })
   assert.deepStrictEqual(await receive("change", { conversation_id: "c1" }), ["conversation"])
 })
 
