@@ -131,7 +131,7 @@ const outsideSchema = new RegExp(
     "one phone number that starts with",
     "absolute http or https URL",
     "a calendar date",
-    "The URL must (be absolute|have at most|hold no|not hold|not have|name a host)",
+    "The URL must (be absolute|begin with|have at most|hold no|not hold|not have|name a host)",
     "The host of the URL",
     "The port of the URL"
   ].join("|")

@@ -130,6 +130,7 @@ document.addEventListener("visibilitychange", () => document.hidden || showAddre
 listenToKeys(Object.keys(views))
 addEventListener("resize", () => updateState())
 
+document.querySelector(".loading")?.remove()
 updateState()
 setInterval(() => {
   updateState()

@@ -10,7 +10,9 @@ export const context = {
   isDevelopment: options["development"] === "true",
   canWriteAsCustomer: options["writeAsCustomer"] === "true",
   /** The name of the person who has logged in; null if the server has no login. */
-  visitor: options["visitor"] ?? null
+  visitor: options["visitor"] ?? null,
+  /** The member who this person is; null if the server does not name one. */
+  member_id: options["member"] ?? null
 }
 
 /** The headers of a write. The token proves to the server that its own page sends it. */

@@ -32,7 +32,7 @@ interface PageOptions {
   /** Whether the page can write in a customer's name. */
   readonly canWriteAsCustomer: boolean
   /** The person who has logged in, if the server has a login. */
-  readonly visitor: { readonly name: string; readonly token: string } | undefined
+  readonly visitor: { readonly member_id?: string; readonly name: string; readonly token: string } | undefined
 }
 
 /** Returns the content security policy of the page: it can run only these scripts, and send requests only to this server. */
@@ -59,7 +59,8 @@ export const pageOf = ({ baseUrl, canWriteAsCustomer, isDevelopment, path, title
     "data-path": path,
     "data-development": isDevelopment,
     "data-write-as-customer": canWriteAsCustomer,
-    ...visitor === undefined ? {} : { "data-token": visitor.token, "data-visitor": visitor.name }
+    ...visitor === undefined ? {} : { "data-token": visitor.token, "data-visitor": visitor.name },
+    ...visitor?.member_id === undefined ? {} : { "data-member": visitor.member_id }
   }
   const attributes = Object.entries(data).map(([name, value]) => `${name}="${escapeHtml(String(value))}"`).join(" ")
   const html = `<!doctype html>
@@ -74,7 +75,7 @@ export const pageOf = ({ baseUrl, canWriteAsCustomer, isDevelopment, path, title
 <script type="importmap">${map}</script>
 <script type="module" src="${path}/page/main.mjs"></script>
 </head>
-<body ${attributes}><noscript>The console requires JavaScript. Enable it and reload.</noscript></body>
+<body ${attributes}><p class="loading" role="status">Loading…</p><noscript>The console requires JavaScript. Enable it and reload.</noscript></body>
 </html>
 `
   const policy = policyOf(new URL(baseUrl).origin, `sha256-${hash}`)

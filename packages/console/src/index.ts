@@ -26,6 +26,8 @@ export interface Development {
 /** A person who has logged in to the server that shows the console. */
 export interface Visitor {
   readonly name: string
+  /** The member of the organization who the person is, whose conversations the page can list as **Mine**. */
+  readonly member_id?: string
   /** The token that the page sends with each operation, in the header `x-csrf-token`. The server checks it. */
   readonly token: string
   /** Calls the service on behalf of the person, instead of the `fetch` of the console. */

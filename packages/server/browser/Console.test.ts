@@ -50,8 +50,12 @@ it.layer(Opened.layer, { timeout: "1 minute" })("the console of `dev`", (it) => 
     using(async ({ page }) => {
       await page.getByRole("option", { name: /Amélie Dubois/ }).click()
       await page.getByRole("button", { name: "Template" }).click()
-      const values = { "Header {{1}}": "4712", "Body {{1}}": "Amélie", "Body {{2}}": "4712", "Track it {{1}}": "4712" }
+      const values = { "Header {{1}}": "4712", "Body {{1}}": "Amélie", "Body {{2}}": "4712" }
+      const preview = page.getByRole("dialog").locator("blockquote")
+      await preview.getByText("{{2}}").waitFor()
       for (const [label, value] of Object.entries(values)) await page.getByLabel(label).fill(value)
+      await preview.getByText("your order 4712 is ready").waitFor()
+      await page.getByLabel(/^Button “Track it” https:\/\/.*\{\{1\}\}$/).fill("4712")
       await page.getByRole("dialog").getByRole("button", { name: "Send" }).dblclick()
       const sent = page.locator(".outbound", { hasText: "your order 4712 is ready" })
       await sent.first().getByRole("img", { name: "read" }).waitFor()

@@ -1,7 +1,7 @@
 /** A contact without a conversation in the console's inbox, in Debian's Chromium over a running `dev`. */
 import { assert, it } from "@effect/vitest"
 import { assertAccessible } from "../../console/browser/Accessibility.ts"
-import { Opened, using } from "./OpenedConsole.ts"
+import { Opened, startConversation, using } from "./OpenedConsole.ts"
 
 it.layer(Opened.layer, { timeout: "1 minute" })("a contact without a conversation", (it) => {
   it.effect(
@@ -17,6 +17,7 @@ it.layer(Opened.layer, { timeout: "1 minute" })("a contact without a conversatio
         assert.strictEqual(created.status, 201)
         const { id } = (await created.json()).data
         const search = page.getByRole("searchbox", { name: "Search contacts" })
+        await page.getByRole("option", { name: /Amélie/ }).waitFor()
         await search.fill("Novak")
         await search.press("Enter")
         await page.getByRole("list", { name: "Found contacts" }).getByRole("button", { name: /Nadia Novak/ }).click()
@@ -50,4 +51,40 @@ it.layer(Opened.layer, { timeout: "1 minute" })("a contact without a conversatio
       }),
     120_000
   )
+
+  it.effect("appears in the visible part of the list when its conversation is created", () =>
+    using(async ({ page }) => {
+      await page.setViewportSize({ width: 1200, height: 420 })
+      await page.getByRole("option", { name: /Amélie/ }).waitFor()
+      await page.evaluate("document.querySelector('.conversations').scrollTo(0, 1e9)")
+      assert.isAbove(await page.evaluate<number>("document.querySelector('.conversations').scrollTop"), 60)
+      await startConversation(page, "+49 151 12340002")
+      const row = page.getByRole("option", { selected: true, name: /2340002/ })
+      await row.waitFor()
+      const isVisible = `(() => {
+        const list = document.querySelector(".conversations").getBoundingClientRect()
+        const row = document.querySelector("[role=option][aria-selected=true]").getBoundingClientRect()
+        return row.top >= list.top && row.bottom <= list.bottom
+      })()`
+      assert.isTrue(await page.evaluate(isVisible))
+    }))
+})
+
+it.layer(Opened.layer, { timeout: "1 minute" })("the page", (it) => {
+  it.effect("says that it is loading until its script runs", () =>
+    using(async ({ page }) => {
+      const released = Promise.withResolvers<void>()
+      await page.route("**/page/main.mjs", async (route) => {
+        await released.promise
+        await route.continue()
+      })
+      await page.reload({ waitUntil: "commit" })
+      const loading = page.getByText("Loading…")
+      await loading.waitFor()
+      assert.notStrictEqual(await loading.evaluate((element) => getComputedStyle(element).textAlign), "start")
+      released.resolve()
+      await loading.waitFor({ state: "detached" })
+      await page.getByRole("option", { name: /Amélie/ }).waitFor()
+      await page.unroute("**/page/main.mjs")
+    }))
 })

@@ -64,6 +64,16 @@ it.layer(Opened.layer, { timeout: "1 minute" })("the console of `serve --console
       assert.match(await one.page.title(), /^\(1\) /)
       await rowOf(one.page, "Kim").click()
       await rowOf(other.page, "Kim").click()
+      const assignees = other.page.getByLabel("Filter by assignee")
+      assert.deepStrictEqual((await assignees.locator("option").allInnerTexts()).slice(0, 3), [
+        "Mine",
+        "Everyone",
+        "Unassigned"
+      ])
+      assert.strictEqual(await assignees.locator("option:checked").innerText(), "Everyone")
+      await other.page.getByLabel("Assigned to").selectOption({ label: "Grace Hopper" })
+      await assignees.selectOption({ label: "Mine" })
+      await rowOf(other.page, "Kim").waitFor()
       await other.page.getByLabel("Note").fill("Prefers mornings.")
       await other.page.getByRole("button", { name: "Add note" }).click()
       await other.page.locator(".notes", { hasText: "Prefers mornings." }).waitFor()
@@ -75,7 +85,11 @@ it.layer(Opened.layer, { timeout: "1 minute" })("the console of `serve --console
       await rowOf(other.page, "Kim").waitFor({ state: "detached" })
       const operationsOf = async (id: typeof grace.id) => (await scene.audit(id)).map(({ operation }) => operation)
       assert.include(await operationsOf(scene.owner.id), "conversations.close")
-      assert.deepStrictEqual(await operationsOf(grace.id), ["contacts.update", "contacts.add_note"])
+      assert.deepStrictEqual(await operationsOf(grace.id), [
+        "contacts.update",
+        "contacts.add_note",
+        "conversations.assign"
+      ])
       await picture(other.page, "console-login")
       for (const { complaints, context, page } of [one, other]) {
         assert.deepStrictEqual(complaints, [])

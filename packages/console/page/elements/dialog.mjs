@@ -32,7 +32,7 @@ const returnAfter = () => {
  * @param {string} title
  * @param {{ readonly submit: string, readonly cancel?: string | null }} labels A dialog that only shows something has no
  *   button to cancel.
- * @param {(draw: () => void) => TemplateResult} fields
+ * @param {(draw: () => void, valueOf: ValueOf) => TemplateResult} fields It is drawn again after each input.
  * @param {(valueOf: ValueOf) => Promise<unknown>} run
  */
 export const openDialog = (title, { cancel = "Cancel", submit }, fields, run) => {
@@ -42,10 +42,14 @@ export const openDialog = (title, { cancel = "Cancel", submit }, fields, run) =>
   returns.set(element, returnFocus)
   document.body.append(element)
   let error = ""
+  /** @returns {ValueOf} */
+  const currentValues = () => {
+    const values = new FormData(element.querySelector("form") ?? undefined)
+    return (name) => String(values.get(name) ?? "")
+  }
   const submitOnce = oneAtATime(async (/** @type {HTMLFormElement} */ form) => {
-    const values = new FormData(form)
     try {
-      await run((name) => String(values.get(name) ?? ""))
+      await run(currentValues())
       element.close()
     } catch (failure) {
       clearFieldError(form)
@@ -66,7 +70,7 @@ export const openDialog = (title, { cancel = "Cancel", submit }, fields, run) =>
   }
   const draw = () =>
     render(
-      html`<form @input=${clearError} @submit=${onSubmit}><h2>${title}</h2>${fields(draw)}
+      html`<form @input=${clearError} @submit=${onSubmit}><h2>${title}</h2>${fields(draw, currentValues())}
         ${error === "" ? "" : html`<p class="error" role="alert">${error}</p>`}
         <div class="actions">${
         cancel === null ? "" : html`<button type="button" @click=${() => element.close()}>${cancel}</button>`

@@ -4,7 +4,7 @@ import { showingErrors } from "../actions.mjs"
 import { avatar } from "../elements/avatar.mjs"
 import { channelName, nameOf, timeOrDate } from "../elements/formats.mjs"
 import { state, updateState } from "../store.mjs"
-import { loadMoreConversations } from "./conversations.mjs"
+import { loadMoreConversations, mergeConversations } from "./conversations.mjs"
 import { filters, foundContacts } from "./filters.mjs"
 import { isOpen, openContact, openThread } from "./openConversation.mjs"
 import { scrollToEnd } from "./scroll.mjs"
@@ -29,11 +29,28 @@ const clearDrafts = () => {
   for (const field of fields) field.value = ""
 }
 
+/**
+ * Scrolls the list so that a conversation is visible, if it is in the list.
+ *
+ * @param {string} id
+ */
+const scrollToRow = (id) => {
+  const list = listElement()
+  const index = state.conversations.findIndex((conversation) => conversation.id === id)
+  if (list === null || index < 0) return
+  const top = index * row_height
+  list.scrollTop = Math.min(top, Math.max(list.scrollTop, top - list.clientHeight + row_height))
+}
+
 /** Opens a conversation, and puts it into the address. */
 export const selectConversation = showingErrors(async (/** @type {Conversation} */ conversation) => {
   const address = `#/inbox/${conversation.id}`
   if (!location.hash.startsWith(address)) location.hash = address
   if (conversation.id !== state.conversation?.id) clearDrafts()
+  const isListed = state.conversations.some(({ id }) => id === conversation.id)
+  // A conversation that has just begun is not listed yet.
+  if (state.cursor !== undefined && !isListed) mergeConversations([conversation])
+  scrollToRow(conversation.id)
   await openThread(conversation)
   if (isOpen(conversation.id)) scrollToEnd()
 })
@@ -66,11 +83,6 @@ export const moveSelection = (step) => {
   const index = state.conversations.findIndex(({ id }) => id === state.conversation?.id)
   const next = state.conversations[nextIndex(index, step, state.conversations.length)]
   if (next === undefined) return
-  const list = listElement()
-  const top = state.conversations.indexOf(next) * row_height
-  if (list !== null) {
-    list.scrollTop = Math.min(top, Math.max(list.scrollTop, top - list.clientHeight + row_height))
-  }
   void selectConversation(next)
 }
 

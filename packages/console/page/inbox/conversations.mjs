@@ -35,7 +35,7 @@ const noteStatuses = (conversations) => {
  *
  * @param {ReadonlyArray<Conversation>} updates
  */
-const mergeConversations = (updates) => {
+export const mergeConversations = (updates) => {
   const { conversations, cursor, filter, query } = state
   const matches = (/** @type {Conversation} */ conversation) => matchesQuery(conversation, query)
   const list = { filter, isComplete: cursor === null, matches }

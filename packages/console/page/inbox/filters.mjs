@@ -3,7 +3,7 @@ import { html } from "lit-html"
 import { clearError, showingErrors } from "../actions.mjs"
 import { avatar } from "../elements/avatar.mjs"
 import { segments } from "../elements/components.mjs"
-import { callOperation } from "../server.mjs"
+import { callOperation, context } from "../server.mjs"
 import { state, updateState } from "../store.mjs"
 import { loadConversations } from "./conversations.mjs"
 
@@ -103,10 +103,14 @@ const option = (value, label, isSelected) => html`<option value=${value} .select
 const selects = () => {
   const { assigned_user_id, channel_id, unassigned } = state.query
   const { channels, members } = state.setup
+  const { member_id } = context
   return html`<select aria-label="Filter by assignee" @change=${chooseAssignee}>
+      ${member_id === null ? "" : option(member_id, "Mine", member_id === assigned_user_id)}
       ${option("", "Everyone", assigned_user_id === undefined && unassigned === undefined)}
       ${option("none", "Unassigned", unassigned !== undefined)}
-      ${members.map(({ id, name }) => option(id, name, id === assigned_user_id))}</select>
+      ${
+    members.filter(({ id }) => id !== member_id).map(({ id, name }) => option(id, name, id === assigned_user_id))
+  }</select>
     <select aria-label="Filter by channel" @change=${chooseChannel}>
       ${option("", "All channels", channel_id === undefined)}
       ${channels.map(({ id, name }) => option(id, name, id === channel_id))}</select>`

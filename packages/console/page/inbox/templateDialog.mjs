@@ -6,7 +6,7 @@ import { withSpaces } from "../elements/formats.mjs"
 import { callOperation } from "../server.mjs"
 import { state } from "../store.mjs"
 import { isOpen } from "./openConversation.mjs"
-import { choiceOf, filledText, isAskedFor, partsOf, unsupportedPartOf } from "./templates.mjs"
+import { choiceOf, filledText, isAskedFor, partsOf, previewOf, unsupportedPartOf } from "./templates.mjs"
 
 /**
  * @import { Channel, Conversation, Template, TemplateChoice } from "@messaging-crm/client"
@@ -22,10 +22,12 @@ import { choiceOf, filledText, isAskedFor, partsOf, unsupportedPartOf } from "./
  * @param {Part} part
  * @param {number} index
  */
-const partFields = ({ file, label, names }, index) => {
+const partFields = ({ file, label, names, url }, index) => {
   if (file === undefined) {
     return names.map((name) =>
-      html`<label>${label} {{${name}}}<input name="${index}.${name}" required maxlength="1024" autocomplete="off"></label>`
+      html`<label>${label} ${
+        url ?? `{{${name}}}`
+      }<input name="${index}.${name}" required maxlength="1024" autocomplete="off"></label>`
     )
   }
   return html`<label>Link to the ${file} of the header<input name="${index}.link" type="url" required maxlength="2048"
@@ -60,8 +62,9 @@ const clearValues = (form) => {
  * @param {ReadonlyArray<Template>} templates
  * @param {Template} template
  * @param {(id: string) => void} choose
+ * @param {ValueOf} valueOf
  */
-const templateFields = (templates, template, choose) =>
+const templateFields = (templates, template, choose, valueOf) =>
   html`
   <label>Template<select name="template" @change=${(
     /** @type {Event & { target: HTMLSelectElement }} */ { target }
@@ -75,7 +78,7 @@ const templateFields = (templates, template, choose) =>
     )
   }</select></label>
   <blockquote>${
-    template.components.filter(({ text }) => text !== null).map(({ text }) => html`<p>${text}</p>`)
+    previewOf(template, (part, name) => valueOf(`${part}.${name}`)).map((text) => html`<p>${text}</p>`)
   }</blockquote>
   ${partsOf(template).map((part, index) => isAskedFor(template, part) ? partFields(part, index) : "")}`
 
@@ -119,15 +122,14 @@ export const openTemplateDialog = showingErrors(async (/** @type {TemplateDialog
     return html`${channelField(phones, showingErrors(chooseChannel))}
       <label>Phone number<input name="phone" type="tel" required value=${phone} placeholder="+49 151 12345678" autocomplete="off"></label>`
   }
-  /** @param {() => void} draw */
-  const fields = (draw) =>
+  const fields = (/** @type {() => void} */ draw, /** @type {ValueOf} */ valueOf) =>
     html`
     ${conversation === undefined ? newConversationFields(draw) : ""}
     ${
       templateFields(ofChannel, template, (id) => {
         template = ofChannel.find((other) => other.id === id) ?? template
         draw()
-      })
+      }, valueOf)
     }`
   openDialog(
     conversation === undefined ? "New conversation" : "Send a template",

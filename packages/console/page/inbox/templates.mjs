@@ -6,7 +6,7 @@
  *   readonly buttons?: ReadonlyArray<Button> | null }} Component
  * @typedef {"document" | "image" | "video"} FileType
  * @typedef {{ readonly type: string, readonly sub_type?: string, readonly index?: number, readonly file?: FileType,
- *   readonly label: string, readonly names: ReadonlyArray<string> }} Part
+ *   readonly label: string, readonly names: ReadonlyArray<string>, readonly url?: string }} Part
  * @typedef {{ readonly category?: string, readonly components: ReadonlyArray<Component>,
  *   readonly parameter_format?: string }} TemplateContent
  */
@@ -34,10 +34,11 @@ const files = { DOCUMENT: "document", IMAGE: "image", VIDEO: "video" }
  * @returns {Part}
  */
 const buttonPart = ({ text, type = "URL", url }, index) => {
-  const label = text ?? "Button"
+  const label = text === null ? "Button" : `Button “${text}”`
   if (type === "COPY_CODE") return { type: "button", sub_type: "copy_code", index, label, names: ["code"] }
   if (type === "OTP") return { type: "button", sub_type: "url", index, label, names: ["code"] }
-  return { type: "button", sub_type: "url", index, label, names: type === "URL" ? placeholders(url) : [] }
+  const names = type === "URL" ? placeholders(url) : []
+  return { type: "button", sub_type: "url", index, label, names, ...url === null ? {} : { url } }
 }
 
 /**
@@ -118,6 +119,20 @@ export const filledText = (template, valueOf) => {
   const body = template.components.find(({ type }) => type === "BODY")
   const part = partsOf(template).findIndex(({ type }) => type === "body")
   return (body?.text ?? template.name).replace(placeholder, (_, name) => valueOf(part, name))
+}
+
+/**
+ * Returns the texts of a template with the values that have been entered so far.
+ *
+ * @param {TemplateContent} template
+ * @param {(part: number, name: string) => string} valueOf
+ */
+export const previewOf = (template, valueOf) => {
+  const parts = partsOf(template)
+  return template.components.flatMap(({ text, type }) => {
+    const part = parts.findIndex((each) => each.type === type.toLowerCase())
+    return text ? [text.replace(placeholder, (shown, name) => valueOf(part, name) || shown)] : []
+  })
 }
 
 /** The parts that the API cannot fill. */

@@ -5,7 +5,7 @@ import { withoutResource } from "../../page/development/withoutResource.mjs"
 import { throttled } from "../../page/elements/throttle.mjs"
 import { matchesQuery, withConversations, withNewest } from "../../page/inbox/lists.mjs"
 import { follows } from "../../page/inbox/statuses.mjs"
-import { choiceOf, isAskedFor, partsOf, unsupportedPartOf } from "../../page/inbox/templates.mjs"
+import { choiceOf, isAskedFor, partsOf, previewOf, unsupportedPartOf } from "../../page/inbox/templates.mjs"
 
 const template = {
   id: "t1",
@@ -24,6 +24,17 @@ describe("a template", () => {
     assert.deepStrictEqual(parts, [["header", ["1"]], ["body", ["1", "2"]], ["button", ["1"]]])
     const disordered = partsOf({ components: [{ type: "BODY", text: "{{10}} {{2}} {{1}}" }] })
     assert.deepStrictEqual(disordered.map(({ names }) => names), [["1", "2", "10"]])
+  })
+
+  it("is shown with the values that have been entered, and its button with the link", () => {
+    const entered: Readonly<Record<string, string>> = { "1.1": "Kim", "2.1": "4712" }
+    assert.deepStrictEqual(previewOf(template, (part, name) => entered[`${part}.${name}`] ?? ""), [
+      "Order {{1}}",
+      "Dear Kim, {{ 2 }} of Kim is here.",
+      "Bye"
+    ])
+    const { label, url } = partsOf(template)[2] ?? {}
+    assert.deepStrictEqual([label, url], ["Button “Track”", "https://shop.example/{{1}}"])
   })
 
   it("has a link to the file of its header, and a document a name", () => {

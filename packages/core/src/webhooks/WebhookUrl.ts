@@ -4,6 +4,7 @@ import { limits } from "../kernel/Limits.ts"
 
 const invisible = /[\p{White_Space}\p{Cc}]/u
 const web = /^https?:\/\/[^/\\]/i
+const other_protocol = /^(?!https?:)[a-z][a-z0-9+.-]*:\/\//i
 const userinfo = /^https?:\/\/[^/\\?#]*@/i
 const name = /^(?=.{1,253}\.?$)(?:[a-z0-9_-]{1,63}\.)*[a-z0-9_-]{1,63}\.?$/
 const internal = /(?:^|\.)(?:localhost|local|internal|home\.arpa|onion)\.?$/
@@ -48,6 +49,7 @@ export const parseUrl = (
 
 const rejectionOf = (text: string, allowed: ((address: string) => boolean) | null): string | null => {
   if (Array.from(text).length > limits.url_chars_max) return too_long
+  if (other_protocol.test(text)) return `The URL must begin with https://${allowed === null ? "" : " or http://"}.`
   // These checks use the text, because the parser drops white space, repairs slashes, and removes an empty user or fragment.
   const url = invisible.test(text) || !web.test(text) ? null : URL.parse(text)
   if (url === null) return "The URL must be absolute, such as https://example.com/webhooks."

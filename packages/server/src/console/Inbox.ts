@@ -53,7 +53,12 @@ export const make = Effect.fnUntraced(function*({ organization_id, origin }: Set
   /** Responds to a request of a session, which has been checked. */
   const handle = ({ actor, default_country, member, session }: OpenSession, request: Request) =>
     Effect.promise(() =>
-      inbox.handle(request, { name: member.name, token: session.token, fetch: fetchAs({ actor, default_country }) })
+      inbox.handle(request, {
+        name: member.name,
+        member_id: member.id,
+        token: session.token,
+        fetch: fetchAs({ actor, default_country })
+      })
     )
 
   /** Responds with a file of the page, which needs no session. */

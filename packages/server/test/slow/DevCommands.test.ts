@@ -88,7 +88,7 @@ it.layer(RunningDev.layer, { excludeTestServices: true, timeout: "5 minutes" })(
       assert.strictEqual(status, "active")
       const rejected = yield* create("nats://crm.acme")
       assert.strictEqual(rejected.code, 1)
-      assert.include(rejected.stderr, "The URL must be absolute")
+      assert.include(rejected.stderr, "The URL must begin with https://")
     }))
 
   it.effect("the organization is listed", () =>
