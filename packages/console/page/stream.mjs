@@ -56,6 +56,7 @@ const receivers = {
     // Read again what changed while the stream was not connected.
     void loadConversations()
     if (state.conversation !== null) refreshConversation(state.conversation.id)
+    if (state.contact !== null) refreshContact()
   },
   /** @param {CompletedRequest & { at: string }} request */
   request: (request) => updateState({ requests: [...state.requests, request].slice(-shown_max) }),

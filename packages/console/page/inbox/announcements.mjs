@@ -16,15 +16,20 @@ const received = new Set()
 export const noteReceived = (conversation_id) => void received.add(conversation_id)
 
 /**
- * Returns the function that announces the new messages of conversations, whose reading begins now. One that is read already can lack the
- * message.
+ * Reads conversations, and announces their new messages that were noted before: a conversation that is read already can lack the
+ * message. If the reading fails, the next one announces them.
  *
  * @param {ReadonlyArray<string>} ids
+ * @param {() => Promise<ReadonlyArray<Conversation>>} read
  */
-export const announcementFor = (ids) => {
+export const announceAfter = async (ids, read) => {
   const noted = new Set(ids.filter((id) => received.delete(id)))
-  return (/** @type {ReadonlyArray<Conversation>} */ conversations) =>
-    announceReceived(conversations.filter(({ id }) => noted.has(id)))
+  try {
+    announceReceived((await read()).filter(({ id }) => noted.has(id)))
+  } catch (error) {
+    for (const id of noted) received.add(id)
+    throw error
+  }
 }
 
 /** @param {ReadonlyArray<Conversation>} found */

@@ -2,7 +2,7 @@
 import { refreshing, showingErrors } from "../actions.mjs"
 import { callOperation } from "../server.mjs"
 import { isVisible, state, updateState } from "../store.mjs"
-import { announcementFor } from "./announcements.mjs"
+import { announceAfter } from "./announcements.mjs"
 import { collectIds } from "./collectIds.mjs"
 import { matchesQuery, withConversations } from "./lists.mjs"
 import { refreshThread, updateIfOpen } from "./openConversation.mjs"
@@ -94,10 +94,14 @@ export const loadConversations = async (filter = state.filter, query = state.que
 /** The maximum number of changed conversations that are read one by one. */
 const single_reads_max = 5
 
-const changedIds = collectIds(async (ids) => {
+/**
+ * Reads changed conversations into the list, and returns those that were read.
+ *
+ * @param {ReadonlyArray<string>} ids
+ * @returns {Promise<ReadonlyArray<Conversation>>}
+ */
+const readChanged = async (ids) => {
   const list = currentList
-  const announce = announcementFor(ids)
-  const hasOpen = ids.includes(state.conversation?.id ?? "")
   // Most changed conversations are at the top of the list. Others have left it, or more have changed than fit on a page.
   const page = ids.length > 1
     ? await callOperation("conversations", { ...state.query, status: state.filter })
@@ -111,9 +115,17 @@ const changedIds = collectIds(async (ids) => {
     currentList = {}
     updateState({ conversations: page.data, cursor: page.next_cursor, isLoading: false })
   }
-  mergeConversations([...page.data, ...updates])
-  announce([...page.data, ...updates])
-  for (const conversation of [...page.data, ...updates]) updateIfOpen(conversation.id, { conversation })
+  return [...page.data, ...updates]
+}
+
+const changedIds = collectIds(async (ids) => {
+  const hasOpen = ids.includes(state.conversation?.id ?? "")
+  await announceAfter(ids, async () => {
+    const conversations = await readChanged(ids)
+    mergeConversations(conversations)
+    for (const conversation of conversations) updateIfOpen(conversation.id, { conversation })
+    return conversations
+  })
   if (hasOpen) await refreshThread()
 })
 

@@ -63,6 +63,7 @@ installBrowser({
 })
 
 const { resetState, state } = await import("../../page/store.mjs")
+const { noteReceived } = await import("../../page/inbox/announcements.mjs")
 const { loadConversations, loadMoreConversations, refreshConversation, refreshInbox } = await import(
   "../../page/inbox/conversations.mjs"
 )
@@ -149,6 +150,17 @@ it("a rejected read shows its error, and is repeated", async () => {
   assert.strictEqual(state.error, "Retry after 60 s.")
   await vi.advanceTimersByTimeAsync(10_000)
   assertCurrent()
+})
+
+it("a received message is announced after a rejected read", async () => {
+  errors = 1
+  change("c1", "open", "Are you there?")
+  noteReceived("c1")
+  refreshConversation("c1")
+  await vi.advanceTimersByTimeAsync(100)
+  assert.deepStrictEqual([state.error, state.announcement], ["Retry after 60 s.", ""])
+  await vi.advanceTimersByTimeAsync(10_000)
+  assert.include(state.announcement, "Are you there?")
 })
 
 it("a list whose first page is rejected is read again", async () => {

@@ -55,9 +55,16 @@ const newest = new Map([["c1", { at: "2026-01-01T00:00:00.000Z", isInbound: fals
 beforeEach(() => void resetState())
 
 it("a snapshot replaces the activity, and the page reads again what changed while it was not connected", async () => {
-  Object.assign(state, { requests: [{ path: "/v1/old" }], conversation: openConversation, newest })
+  const contact = { id: "p1", notes: "old" }
+  Object.assign(state, { requests: [{ path: "/v1/old" }], conversation: openConversation, contact, newest })
   const snapshot = { requests: [{ path: "/v1/tags" }], events: [], sends: [{ id: "s1", status: "sent" }] }
-  assert.deepStrictEqual(await receive("snapshot", snapshot), ["conversation", "conversations", "messages"])
+  assert.deepStrictEqual(await receive("snapshot", snapshot), [
+    "contact",
+    "conversation",
+    "conversations",
+    "messages"
+  ])
+  assert.strictEqual(state.contact?.notes, "new")
   assert.isTrue(state.isLive)
   assert.deepStrictEqual(state.requests.map(({ path }) => path), ["/v1/tags"])
   assert.deepStrictEqual(Array.from(state.sends.keys()), ["s1"])
