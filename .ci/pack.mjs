@@ -3,7 +3,17 @@
 // In the workspace `exports` name sources, which Node runs as they are; below `node_modules` it does not. What is
 // published is compiled: `./src/*.ts` becomes `./dist/src/*.js` with its types, beside the sources that the maps name.
 import { execFileSync } from "node:child_process"
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
+import {
+  cpSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync
+} from "node:fs"
 import { dirname, join, resolve } from "node:path"
 import { noticesOf, packagesOf } from "../packages/server/scripts/BundledPackages.ts"
 import { linksOf } from "../packages/server/scripts/Hosting.ts"
@@ -12,11 +22,10 @@ import { inlineDependency } from "./inlined.mjs"
 
 const root = resolve(import.meta.dirname, "..")
 const build = join(root, "build")
-/** What a package needs that does not say so itself. */
-const engines = { node: ">=22.19" }
-
 const json = (file) => JSON.parse(readFileSync(file, "utf8"))
 const write = (file, value) => writeFileSync(file, `${JSON.stringify(value, null, 2)}\n`)
+/** The Node that every package needs. */
+const { engines } = json(join(root, "package.json"))
 const run = (program, args, cwd) => execFileSync(program, args, { cwd, encoding: "utf8", stdio: ["ignore", "pipe", 2] })
 
 const packages = readdirSync(join(root, "packages"))
@@ -65,7 +74,8 @@ const manifestOf = ({ manifest, name }) => {
   const { exports, bin, devDependencies: _, scripts: __, ...rest } = manifest
   return {
     engines,
-    sideEffects: bin === undefined ? false : Object.values(bin).map((target) => compiled(target).default),
+    // The modules that start the command are at the top of their folder.
+    sideEffects: bin === undefined ? false : ["./dist/src/*.js", "./dist/src/*.mjs"],
     ...linksOf(name, process.env),
     ...rest,
     ...(rest.dependencies === undefined ? {} : { dependencies: ranged(rest.dependencies) }),
@@ -99,6 +109,11 @@ const prepare = ({ from, manifest, name, to }) => {
   symlinkSync(join("..", "..", name), link)
 }
 
+/** Copies the sources that are JavaScript already next to what is compiled. */
+const copyModules = ({ to }) => {
+  for (const file of globSync("src/**/*.mjs", { cwd: to })) cpSync(join(to, file), join(to, "dist", file))
+}
+
 /** Replaces a package's dependency on `@effect/platform-node` by what it uses of that. */
 const withoutPlatform = ({ to }) => {
   const folder = join(root, "node_modules", "@effect", "platform-node")
@@ -126,6 +141,7 @@ const order = []
 for (const entry of inOrder(packages)) {
   prepare(entry)
   run("tsc", ["-p", "tsconfig.json"], entry.to)
+  copyModules(entry)
   if ("@effect/platform-node" in (entry.manifest.dependencies ?? {})) withoutPlatform(entry)
   inlineFiles(entry)
   const [{ filename, files, unpackedSize }] = JSON.parse(

