@@ -118,6 +118,9 @@ const channels = Effect.map(inEach(channelsOf), (all) => {
 
 // ------------------------------------------------------------- webhooks
 
+/** Returns a URL without its query, which can contain a token: the output of `doctor` is made to be shared. */
+const withoutQuery = (url: string) => url.replace(/[?#].*$/s, "")
+
 /** Opens a connection to an endpoint as a delivery does, and closes it. Sends no request. */
 const reach = Effect.fnUntraced(function*(url: URL) {
   const allowed = Option.getOrNull(yield* read(settings.webhook_allowed_networks))
@@ -128,8 +131,8 @@ const webhooksOf = Effect.gen(function*() {
   const active = yield* Webhooks.use(({ list }) => list({ status: "active" }))
   return yield* Effect.forEach(active, ({ id, url }) =>
     Effect.match(reach(new URL(url)), {
-      onSuccess: () => ({ id, problem: null }),
-      onFailure: (error) => ({ id, problem: "failure_code" in error ? error.failure_code : error.message })
+      onSuccess: () => ({ id, url, problem: null }),
+      onFailure: (error) => ({ id, url, problem: "failure_code" in error ? error.failure_code : error.message })
     }), { concurrency: 8 })
 })
 
@@ -139,7 +142,7 @@ const webhooks = Effect.map(inEach(webhooksOf), (all) => {
     ? ok("Webhooks", `${all.length} active, all reachable`)
     : warning(
       "Webhooks",
-      bad.map(({ id, problem }) => `${id}: ${problem}`).join(", "),
+      bad.map(({ id, problem, url }) => `${id} (${withoutQuery(url)}): ${problem}`).join(", "),
       "Start the endpoints, or disable their webhooks with `messaging-crm webhooks disable`."
     )
 })

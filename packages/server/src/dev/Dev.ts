@@ -120,14 +120,16 @@ const consoleOn = Effect.fnUntraced(function*(host: string) {
   return isLoopback(host) ? yield* make : noConsole
 })
 
-/** Lets webhooks reach this machine, unless `WEBHOOK_ALLOWED_NETWORKS` is set. */
-const allowedAddresses = Effect.map(
-  read(settings.webhook_allowed_networks),
-  Option.match({
-    onNone: () => Layer.succeed(AllowedAddresses, (address) => address === "::1" || address.startsWith("127.")),
-    onSome: (networks) => Layer.succeed(AllowedAddresses, networks)
-  })
+/** The networks that webhooks can reach: by default this machine. */
+const webhookNetworks = Effect.map(
+  variable(settings.webhook_allowed_networks.name),
+  Option.getOrElse(() => "127.0.0.0/8,::1/128")
 )
+
+const allowedAddresses = Effect.gen(function*() {
+  const allowed = yield* read(settings.webhook_allowed_networks, Option.some(yield* webhookNetworks))
+  return Layer.succeed(AllowedAddresses, Option.getOrNull(allowed))
+})
 
 /** Listens on a port, and returns the listener's layer and address. */
 const listenOn = Effect.fnUntraced(function*(host: string, port: number) {
@@ -150,7 +152,8 @@ const features = Effect.fnUntraced(function*(exampleIds: Deferred.Deferred<Effec
 const announce = Effect.fnUntraced(function*(options: Options, ready: Demo.Ready, provider: string | null) {
   const variables = join(options.data_dir, "env")
   const keys = yield* keyVariables(options.data_dir)
-  yield* SecretFile.write(variables, Greeting.environment(ready, keys, provider))
+  const others = { PROVIDER: provider, WEBHOOK_ALLOWED_NETWORKS: yield* webhookNetworks }
+  yield* SecretFile.write(variables, Greeting.environment(ready, keys, others))
   yield* Print.result(options.json, ready, Greeting.text(ready, variables))
 })
 

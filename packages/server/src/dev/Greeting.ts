@@ -13,13 +13,17 @@ const rows = (values: ReadonlyArray<readonly [string, string | null]>): Readonly
 /** The variables of which one gives the root key. */
 type KeyVariables = Readonly<Record<"SECRET_KEY" | "SECRET_KEY_FILE", string | null>>
 
-/**
- * Returns a file for `source`: the variables that the commands and the guides use. `provider` is null where no setting
- * describes it, as for the fake Graph API.
- */
-export const environment = (ready: Ready, keys: KeyVariables, provider: string | null): string => {
+/** Other variables with which commands find the service as it is. */
+interface OtherVariables {
+  /** Null where no setting describes the provider, as for the fake Graph API. */
+  readonly PROVIDER: string | null
+  readonly WEBHOOK_ALLOWED_NETWORKS: string
+}
+
+/** Returns a file for `source`: the variables that the commands and the guides use. */
+export const environment = (ready: Ready, keys: KeyVariables, others: OtherVariables): string => {
   const variables = {
-    PROVIDER: provider,
+    ...others,
     BASE_URL: ready.base_url,
     API_KEY: ready.api_key,
     ORGANIZATION_ID: ready.organization_id,

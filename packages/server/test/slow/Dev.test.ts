@@ -95,10 +95,17 @@ describe("dev", () => {
       assert.strictEqual(second.ready.api_key, first.ready.api_key)
       const kept = yield* Api.request(second.server, "GET", path, { key: second.ready.api_key })
       assert.strictEqual(kept.status, 200)
+      const subscribed = yield* Api.request(second.server, "POST", "/webhooks", {
+        key: second.ready.api_key,
+        json: { url: `http://127.0.0.1:${yield* freePort}/hooks`, event_types: ["message.sent"] },
+        idempotency_key: "nobody-listens"
+      })
+      assert.strictEqual(subscribed.status, 200, subscribed.text)
       // In a shell with its variables, every command finds the service that runs.
       const doctor = `source ${join(directory, "env")} && ${process.execPath} ${Processes.main} doctor`
       const checked = yield* Effect.promise(() => promisify(execFile)("bash", ["-c", doctor]))
       assert.match(checked.stdout, /^ok +Channels/m)
+      assert.match(checked.stdout, /^warning +Webhooks .*: connection_refused$/m)
       assert.strictEqual(yield* second.stop, 0)
     }).pipe(Effect.scoped))
 

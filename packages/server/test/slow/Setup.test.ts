@@ -80,9 +80,10 @@ it.live(
       )
       assert.strictEqual(healthy.code, 0)
 
+      const url = `http://127.0.0.1:${yield* freePort}/hooks`
       const subscribed = yield* Api.request(server, "POST", "/webhooks", {
         key: made.api_key,
-        json: { url: `http://127.0.0.1:${yield* freePort}/`, event_types: ["message.sent"] },
+        json: { url: `${url}?token=abc`, event_types: ["message.sent"] },
         idempotency_key: "nobody-listens"
       })
       assert.strictEqual(subscribed.status, 200, subscribed.text)
@@ -91,7 +92,7 @@ it.live(
       const of = (name: string) => sick.findings.find((finding) => finding.name === name)
       assert.strictEqual(of("Secret key")?.state, "failed")
       assert.strictEqual(of("Webhooks")?.state, "warning")
-      assert.include(of("Webhooks")?.detail, "connection_refused")
+      assert.include(of("Webhooks")?.detail, `(${url}): connection_refused`)
     }).pipe(Effect.scoped),
   180_000
 )
