@@ -31,9 +31,12 @@ export const Place = Context.Reference<string>("@messaging-crm/server/Database/P
   defaultValue: () => "at DATABASE_URL"
 })
 
-/** Names the cell in the errors of its database; null for that of `DATABASE_URL`. */
+/** Names the cell in the errors of its database and in log lines; null for the database of `DATABASE_URL`. */
 export const ofCell = (cell: string | null) => <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-  cell === null ? effect : Effect.provideService(effect, Place, `of the cell ${cell}`)
+  cell === null ? effect : effect.pipe(
+    Effect.annotateLogs({ cell }),
+    Effect.provideService(Place, `of the cell ${cell}`)
+  )
 
 /** Fails because a database cannot be used. The error omits the URL, which contains the password. */
 const unusable = (error: Error) => Effect.flatMap(Place, (place) => Effect.fail(cannotUse(place)(error)))

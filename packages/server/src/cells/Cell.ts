@@ -198,7 +198,6 @@ export class Cell {
           this.state = new CellNotStarted({ name: this.name, reason: Database.reasonOf(error).replace(/\.$/, "") })
         })
       ),
-      Effect.annotateLogs({ cell: this.name }),
       Database.ofCell(this.name),
       Effect.provideService(Metric.CurrentMetricAttributes, { cell: this.name })
     )

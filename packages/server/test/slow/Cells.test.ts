@@ -283,3 +283,50 @@ it.live("an only cell is served as a database is", () =>
     })
     assert.match(wrong.stderr, /The database of the cell eu-1 cannot be used/)
   }).pipe(Effect.scoped), 120_000)
+
+const LogLine = Schema.fromJsonString(
+  Schema.Struct({ message: Schema.Unknown, annotations: Schema.Record(Schema.String, Schema.Unknown) })
+)
+
+it.live("migrate migrates the other cells while one is down, and lists the failures", () =>
+  Effect.gen(function*() {
+    const cells = yield* Cells.make
+    yield* cells.stop
+    const [first, second, down] = cells.setting.split("\n")
+    const environment = { CELLS: `${down} ${first} also-${down} ${second}` }
+    const { code, stderr, stdout } = yield* Processes.run(["migrate"], environment)
+    assert.strictEqual(code, 1)
+    for (const name of ["eu-1", "eu-2"]) assert.match(stdout, new RegExp(`^${name}: tables/0001`, "m"))
+    assert.deepStrictEqual(
+      stderr.trim().split("\n").map((line) => line.replace(/: .*/, "")),
+      ["us-1", "also-us-1"].map((name) => `The database of the cell ${name} cannot be used`)
+    )
+    const again = yield* Processes.run(["migrate", "--json"], environment)
+    assert.deepStrictEqual([again.code, again.stdout], [1, "{\"applied\":[]}\n"])
+  }).pipe(Effect.scoped), 120_000)
+
+it.live("each line that a worker logs while a cell is down names the cell", () =>
+  Effect.gen(function*() {
+    const cells = yield* Cells.make
+    const environment = { SECRET_KEY: Buffer.alloc(32, 7).toString("base64"), PROVIDER: "mock", LOG_LEVEL: "warn" }
+    yield* Processes.command(["migrate"], { ...environment, CELLS: cells.setting })
+    const [only = ""] = cells.setting.split("\n").slice(-1)
+    const outputs: Array<string> = []
+    for (const setting of [cells.setting, only]) {
+      const worker = yield* Processes.startMain(["worker", "--json"], { ...environment, CELLS: setting })
+      const at = outputs.push("") - 1
+      worker.child.stderr?.on("data", (chunk: Uint8Array) => void (outputs[at] += Buffer.from(chunk).toString()))
+      yield* Processes.untilOutput(worker)
+    }
+    yield* cells.stop
+    const found = yield* eventually(Effect.sync(() => [...outputs]), (texts) =>
+      texts.every((text) =>
+        text.includes("The worker failed") && text.includes("The sweep failed") && text.endsWith("\n")
+      ))
+    for (const text of found) {
+      for (const line of text.trim().split("\n")) {
+        const { annotations } = Schema.decodeUnknownSync(LogLine)(line)
+        assert.strictEqual(annotations["cell"], "us-1", line)
+      }
+    }
+  }).pipe(Effect.scoped), 120_000)
