@@ -2,6 +2,14 @@
 import type { WebhookEvent } from "@messaging-crm/client"
 import { Feed } from "./Feed.ts"
 
+/** The error of a response. */
+export interface CompletedError {
+  readonly message: string
+  /** The field that has the error, or null. */
+  readonly param: string | null
+  readonly request_id: string
+}
+
 /** A request with its response. */
 export interface CompletedRequest {
   readonly method: string
@@ -9,6 +17,8 @@ export interface CompletedRequest {
   readonly status: number
   /** The error code of the response, or null. */
   readonly code: string | null
+  /** The error of the response; null if it has none. */
+  readonly error: CompletedError | null
   readonly duration_ms: number
 }
 

@@ -44,7 +44,7 @@ const errorOver = async (fetch: () => Promise<Response>) => {
 it("closes the oldest stream when more than 100 are open", async () => {
   const { console, get, monitor } = consoleOf()
   const streams = await Promise.all(Array.from({ length: 101 }, () => get("/console/stream")))
-  monitor.request({ method: "GET", path: "/v1/tags", status: 200, code: null, duration_ms: 1 })
+  monitor.request({ method: "GET", path: "/v1/tags", status: 200, code: null, error: null, duration_ms: 1 })
   console.close()
   const received = await Promise.all(streams.map((stream) => stream.text()))
   assert.deepStrictEqual(
@@ -215,7 +215,7 @@ describe("the stream", () => {
 
   it("starts with a snapshot, continues with changes, and ends with the console", async () => {
     const { console, get, monitor } = consoleOf()
-    monitor.request({ method: "GET", path: "/v1/tags", status: 200, code: null, duration_ms: 3 })
+    monitor.request({ method: "GET", path: "/v1/tags", status: 200, code: null, error: null, duration_ms: 3 })
     monitor.send({ id: "s", status: "queued", text: "Hello" })
     const reader = (await get("/console/stream")).body?.getReader()
     assert.isDefined(reader)

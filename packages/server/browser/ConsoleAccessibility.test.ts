@@ -1,5 +1,5 @@
 /** Every screen of the console of `dev`, checked by the rules of WCAG 2.2, in Debian's Chromium. */
-import { it } from "@effect/vitest"
+import { assert, it } from "@effect/vitest"
 import type { Page } from "playwright-core"
 import { assertAccessible } from "../../console/browser/Accessibility.ts"
 import { Opened, startConversation, using } from "./OpenedConsole.ts"
@@ -132,10 +132,18 @@ it.layer(Opened.layer, { timeout: "1 minute" })("an accessible console", (it) =>
     }), 120_000)
 
   it.effect("shows requests, sends, and events", () =>
-    using(async ({ page }) => {
+    using(async ({ page, ready }) => {
+      const headers = { "authorization": `Bearer ${ready.api_key}`, "x-request-id": "an-invalid-request" }
+      assert.strictEqual((await fetch(`${ready.base_url}/contacts?page_size=1000`, { headers })).status, 400)
       for (const view of ["Requests", "Sends", "Events"]) {
         await show(page, `#/${view.toLowerCase()}`)
         await page.getByRole("table", { name: view }).getByRole("row").nth(1).waitFor()
+        if (view === "Requests") {
+          await page.getByRole("row", { name: /400/ }).getByRole("button", { name: "/v1/contacts" }).first().click()
+          const error = page.locator(".more", { hasText: "an-invalid-request" })
+          await error.getByText("\"param\": \"page_size\"").waitFor()
+          await error.getByText("\"message\": \"page_size must be").waitFor()
+        }
         if (view === "Events") await page.getByRole("button", { name: "message.received" }).first().click()
         await assertAccessible(page, view)
       }

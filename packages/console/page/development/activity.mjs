@@ -7,7 +7,7 @@ import { withoutResource } from "./withoutResource.mjs"
 
 /**
  * @import { WebhookEvent } from "@messaging-crm/client"
- * @import { SendReport } from "../../src/Monitor.ts"
+ * @import { CompletedRequest, SendReport } from "../../src/Monitor.ts"
  * @import { Row } from "../elements/components.mjs"
  */
 
@@ -54,6 +54,24 @@ const statusKind = (status) => status >= 500 ? "bad" : status >= 400 ? "warn" : 
  */
 const statusLabel = (text, kind) => html`<span class="status ${kind}">${text}</span>`
 
+/**
+ * @param {CompletedRequest & { at: string }} request
+ * @returns {Row}
+ */
+const requestRow = ({ at, code, duration_ms, error, method, path, status }) => ({
+  cells: [
+    [timeElement(at), "number"],
+    [html`<code>${method}</code>`],
+    [error === null ? html`<code>${path}</code>` : expander(error.request_id, path), "path"],
+    [statusLabel(status, statusKind(status))],
+    [code === null ? "" : html`<code>${code}</code>`],
+    [`${duration_ms} ms`, "number"]
+  ],
+  ...error !== null && state.expanded_id === error.request_id
+    ? { more: html`<pre>${JSON.stringify(error, null, 2)}</pre>` }
+    : {}
+})
+
 /** Draws the requests, newest first. */
 export const requestsView = () =>
   section(
@@ -62,16 +80,7 @@ export const requestsView = () =>
     table(
       "Requests",
       ["Time", "Method", "Path", "Status", "Code", "Duration"],
-      state.requests.toReversed().map(({ at, code, duration_ms, method, path, status }) => ({
-        cells: [
-          [timeElement(at), "number"],
-          [html`<code>${method}</code>`],
-          [html`<code>${path}</code>`, "path"],
-          [statusLabel(status, statusKind(status))],
-          [code === null ? "" : html`<code>${code}</code>`],
-          [`${duration_ms} ms`, "number"]
-        ]
-      })),
+      state.requests.toReversed().map(requestRow),
       "No requests yet. Send one with the key that the terminal shows."
     )
   )

@@ -29,7 +29,7 @@ export const initialActivity = {
   /** @type {ReadonlyArray<WebhookDelivery>} */
   deliveries: [],
   /**
-   * The event or delivery whose details are shown.
+   * The event or delivery, or the ID of the request, whose details are shown.
    *
    * @type {string | null}
    */

@@ -1,5 +1,5 @@
 /** The taps of the console of `dev`: they report to its page what happens in this process. */
-import { errorCodeOf } from "@messaging-crm/adapter-http/api/ErrorCode"
+import { errorOf } from "@messaging-crm/adapter-http/api/ErrorCode"
 import type { Monitor, SendReport } from "@messaging-crm/console"
 import { type Changes, fullBodyOf } from "@messaging-crm/core/Changes"
 import { Commit } from "@messaging-crm/core/Commit"
@@ -9,7 +9,7 @@ import type * as Crm from "@messaging-crm/core/Crm"
 import { MessagingProvider } from "@messaging-crm/core/MessagingProvider"
 import { SendRows } from "@messaging-crm/core/Sends"
 import { WebhookDeliveryRows } from "@messaging-crm/core/WebhookDeliveries"
-import { Clock, DateTime, Effect, Layer, References } from "effect"
+import { Clock, DateTime, Effect, Layer, References, Struct } from "effect"
 import { HttpServerRequest, type HttpServerResponse } from "effect/http"
 import type { Provider } from "../Provider.ts"
 
@@ -99,11 +99,13 @@ export const middleware = (
     const duration_ms = (yield* Clock.currentTimeMillis) - started
     const [path = ""] = request.url.split("?")
     if (!hidden_paths.test(path)) {
+      const error = errorOf(response)
       monitor.request({
         method: request.method,
         path,
         status: response.status,
-        code: errorCodeOf(response),
+        code: error?.code ?? null,
+        error: error === null ? null : Struct.pick(error, ["message", "param", "request_id"]),
         duration_ms
       })
     }
