@@ -55,5 +55,7 @@ describe("the columns of a table", () => {
     })
     assert.strictEqual(read(["first_name"], "primary_email"), "KeyUnsuitable primary_email")
     assert.strictEqual(read(["first_name", "tags"], "tags"), "KeyUnsuitable tags")
+    const failed = readColumns(["first_name", "tags", "primary_phone"], "phone", catalogs)
+    assert.deepInclude(Result.isFailure(failed) && failed.failure, { suitable: ["first_name", "primary_phone"] })
   })
 })

@@ -16,7 +16,11 @@ export class ColumnUnknown extends Schema.TaggedError<ColumnUnknown>()("ColumnUn
 export class ColumnRepeated extends Schema.TaggedError<ColumnRepeated>()("ColumnRepeated", { column: Schema.String }) {}
 
 /** The key is not a column of the table, or it is a column that holds several values. */
-export class KeyUnsuitable extends Schema.TaggedError<KeyUnsuitable>()("KeyUnsuitable", { column: Schema.String }) {}
+export class KeyUnsuitable extends Schema.TaggedError<KeyUnsuitable>()("KeyUnsuitable", {
+  column: Schema.String,
+  /** The columns of the table that can be the key. */
+  suitable: Schema.Array(Schema.String)
+}) {}
 
 /** A row has more or fewer cells than the table has columns. */
 export class CellsMismatch extends Schema.TaggedError<CellsMismatch>()("CellsMismatch", {
@@ -95,11 +99,12 @@ export const readColumns = resultFunction(
     const columns = yield* Result.all(names.map((name) => readColumn(name.trim(), catalogs)))
     const repeated = columns.find(({ param }, index) => columns.findIndex((other) => other.param === param) < index)
     if (repeated !== undefined) return yield* Result.fail(new ColumnRepeated({ column: repeated.name }))
-    const keyed = columns.find(({ name }) => name === key) ?? null
+    const suitable = columns.filter(({ meaning }) => meaning.kind !== "tags" && meaning.kind !== "tag_ids")
+    const keyed = suitable.find(({ name }) => name === key) ?? null
     const tags = new Map(catalogs.tags.map(({ id, name }) => [foldCase(name), id]))
     if (key === null) return { columns, key: null, tags }
-    if (keyed === null || keyed.meaning.kind === "tags" || keyed.meaning.kind === "tag_ids") {
-      return yield* Result.fail(new KeyUnsuitable({ column: key }))
+    if (keyed === null) {
+      return yield* Result.fail(new KeyUnsuitable({ column: key, suitable: suitable.map(({ name }) => name) }))
     }
     return { columns, key: keyed, tags }
   }

@@ -1,7 +1,7 @@
 /** The texts of the command line itself: its help, and its errors as sentences. */
-import { Cause, Console, Effect, Layer, Option } from "effect"
+import { Cause, Layer, Option } from "effect"
 import { type CliError, CliOutput, type HelpDoc } from "effect/cli"
-import { stderr } from "./Print.ts"
+import { note } from "./Print.ts"
 
 const plain = CliOutput.defaultFormatter({ globalFlags: "summary" })
 
@@ -51,9 +51,10 @@ const formatter: CliOutput.Formatter = {
 
 const presenter: CliOutput.Presenter = {
   present: (event) => {
-    const present = CliOutput.defaultPresenter.present(event)
-    // The help of an invalid call goes to stderr, so that stdout stays empty.
-    return event._tag === "InvalidInvocation" ? Effect.provideService(present, Console.Console, stderr) : present
+    if (event._tag !== "InvalidInvocation") return CliOutput.defaultPresenter.present(event)
+    // It goes to stderr, so that stdout stays empty. The help would hide the errors.
+    const command = event.commandPath.join(" ")
+    return note([...event.errors.map(sentence), `See ${command} --help.`].join("\n"))
   }
 }
 

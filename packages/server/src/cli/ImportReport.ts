@@ -75,8 +75,15 @@ export const plus = (
   warnings: [...summary.warnings, ...left_out].slice(0, errors_max)
 })
 
-export const counts = ({ created, failed, unchanged, updated }: Summary): string =>
-  `${created} created, ${updated > 0 ? `${updated} updated, ` : ""}${unchanged} unchanged, ${failed} invalid`
+/** Returns the numbers of lines, of which each is counted once. */
+export const counts = ({ created, duplicates, failed, unchanged, updated }: Summary): string =>
+  [
+    `${created} created`,
+    ...(updated > 0 ? [`${updated} updated`] : []),
+    `${unchanged} unchanged`,
+    ...(duplicates > 0 ? [`${duplicates} duplicates of other contacts`] : []),
+    `${failed - duplicates} invalid`
+  ].join(", ")
 
 const wordsOf = ({ line, message }: BadLine): string => `line ${line}: ${oneLine(message)}`
 

@@ -82,10 +82,8 @@ const rejections = {
     }),
   ColumnsUnknown: (error: ColumnsUnknown) => new Admin.Rejected({ message: unknownColumns(error) }),
   FileEmpty: Admin.reject("The file is empty. Its first line must name the columns."),
-  KeyUnsuitable: ({ column }: KeyUnsuitable) =>
-    new Admin.Rejected({
-      message: `--key must be a column of the file with one value per cell, not "${column}".`
-    }),
+  KeyUnsuitable: ({ column, suitable }: KeyUnsuitable) =>
+    new Admin.Rejected({ message: `--key must be one of the file's fields ${suitable.join(", ")}, not "${column}".` }),
   MapInvalid: ({ message }: MapInvalid) => new Admin.Rejected({ message }),
   RowEndless: ({ line }: Csv.RowEndless) =>
     new Admin.Rejected({

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Option } from "effect"
 import type { BatchOutcome } from "../../src/cli/CsvImport.ts"
-import { errorWords, nothing, plus, progressWords, type Summary } from "../../src/cli/ImportReport.ts"
+import { counts, errorWords, nothing, plus, progressWords, type Summary } from "../../src/cli/ImportReport.ts"
 
 const batch = (bad: ReadonlyArray<readonly [line: number, message: string]>, created = 0): BatchOutcome => ({
   created,
@@ -55,6 +55,14 @@ describe("the report of an import", () => {
     const summary = sum(batch(Array.from({ length: 1000 }, (_, index) => [index, `reason ${index}.`] as const)))
     assert.lengthOf(summary.reasons, 50)
     assert.strictEqual(summary.failed, 1000)
+  })
+
+  it("counts each line once: duplicates are not invalid", () => {
+    const bad = batch([[2, "a."], [3, "b."], [4, "b."]])
+    assert.strictEqual(
+      counts(sum({ ...bad, duplicates: 2, updated: 1 })),
+      "0 created, 1 updated, 0 unchanged, 2 duplicates of other contacts, 1 invalid"
+    )
   })
 
   it("shows the rate and the time left", () => {

@@ -151,6 +151,21 @@ it.live("errors are sentences", () =>
     { concurrency: 2, discard: true }
   ))
 
+it.live("a wrong call prints its error, and the command that prints the help", () =>
+  Effect.forEach(
+    [
+      [["dve"], "Unknown command: dve. Did you mean dev?\nSee messaging-crm --help.\n"],
+      [["keys", "list", "--colour", "x"], /^Unknown flag: --colour\.\n(.*\n)?See messaging-crm keys list --help\.\n$/]
+    ] as const,
+    ([args, expected]) =>
+      Effect.map(Processes.run(args, {}), ({ code, stderr, stdout }) => {
+        assert.deepStrictEqual([code, stdout], [1, ""])
+        if (typeof expected === "string") assert.strictEqual(stderr, expected)
+        else assert.match(stderr, expected)
+      }),
+    { discard: true }
+  ))
+
 describe("settings", () => {
   it.live("are all checked at once", () =>
     Effect.gen(function*() {

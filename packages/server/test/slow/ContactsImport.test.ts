@@ -216,12 +216,16 @@ it.layer(layer, { excludeTestServices: true, timeout: "5 minutes" })("contacts i
         const before = yield* contactsOf(id)
         const keyed = yield* run("", file, "--key", "primary_phone")
         assert.strictEqual(keyed.code, 1)
-        assert.strictEqual(keyed.stdout, "0 created, 0 unchanged, 607 invalid.\n")
+        assert.strictEqual(keyed.stdout, "0 created, 0 unchanged, 605 duplicates of other contacts, 2 invalid.\n")
         assert.match(
           keyed.stderr,
           /605 lines \(2, 3, 4, 5, 6, …\): Phone belongs to another contact or an earlier line\. .*--yes/
         )
         assert.deepStrictEqual(yield* contactsOf(id), before)
+        assert.include(
+          (yield* run("", file, "--key", "mobile")).stderr,
+          "--key must be one of the file's fields first_name, last_name, primary_email, primary_phone, not \"mobile\"."
+        )
         const updates = ["--update", "--key", "primary_phone"]
         const unchanged = { created: 0, unchanged: 605, failed: 2 }
         assert.deepInclude(yield* summarize("", file, ...updates, "--dry-run"), unchanged)
