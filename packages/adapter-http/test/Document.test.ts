@@ -171,6 +171,13 @@ describe("the service", () => {
   })
 })
 
+it("titles each webhook with the type of its event, so that a reader finds it by this name", () => {
+  for (const [type, { post }] of Object.entries(document.webhooks)) {
+    assert.strictEqual(post.summary, type)
+    assert.match(post.description, /^[A-Z][^]+\. Respond immediately/)
+  }
+})
+
 it("names every operation once, for generated clients, and describes every parameter", () => {
   const names = documented.map(({ operation }) => operation.operationId)
   assert.deepStrictEqual(Array.from(new Set(names)), names)

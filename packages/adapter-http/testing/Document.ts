@@ -31,7 +31,9 @@ export interface Operation {
 /** The document, as it is after its trip as JSON. */
 export const document: {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
-  readonly webhooks: Readonly<Record<string, { readonly post: Pick<Required<Operation>, "requestBody"> }>>
+  readonly webhooks: Readonly<
+    Record<string, { readonly post: Pick<Required<Operation>, "description" | "requestBody" | "summary"> }>
+  >
   readonly components: Readonly<Record<string, Readonly<Record<string, unknown>>>>
 } = JSON.parse(JSON.stringify(openApi()))
 

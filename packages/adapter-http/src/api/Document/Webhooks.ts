@@ -42,12 +42,12 @@ const responses = {
   }
 }
 
-const operation = (name: string, summary: string, example: unknown) => ({
+const operation = (name: string, type: string, description: string, example: unknown) => ({
   post: {
     operationId: name,
-    summary,
+    summary: type,
     description:
-      "Respond immediately and process the event afterward. Events can arrive in any order and more than once.",
+      `${description} Respond immediately and process the event afterward. Events can arrive in any order and more than once.`,
     tags: ["Webhooks"],
     security: [],
     parameters,
@@ -105,10 +105,10 @@ export const withResources = (schemas: Readonly<Record<string, JsonSchema.JsonSc
 /** The schemas of the events. */
 export const events = [EventMessage, ...declarations.map(({ schema }) => schema)] as const
 
-/** The webhook operations, by type of event. The first sentence of an event's description is their summary. */
+/** The webhook operations, by type of event. */
 export const webhooks = Object.fromEntries(
   declarations.map(({ description, name, type }) => [
     type,
-    operation(name, description.slice(0, description.indexOf(".")), eventOf(type))
+    operation(name, type, description, eventOf(type))
   ])
 )
