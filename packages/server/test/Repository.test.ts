@@ -31,6 +31,15 @@ it("the checkout and the packages require one version of Node, which npm start a
   }
 })
 
+it("the guide's drop-in for the console starts what the systemd unit starts", () => {
+  const [command] = /^ExecStart=.+$/m.exec(text("deploy/messaging-crm.service")) ?? []
+  assert.isDefined(command)
+  assert.include(
+    text("docs/console-in-production.md").replaceAll(/^ +/gm, ""),
+    `[Service]\nExecStart=\n${command} --console\n`
+  )
+})
+
 it("PostgreSQL starts only for the projects `postgres` and `slow`", () => {
   const { projects = [] } = config.test ?? {}
   const setups = projects.map((project) =>
