@@ -68,7 +68,7 @@ const local_hosts = /^(?:(?:.+\.)?localhost|127(?:\.\d{1,3}){3}|\[::1\])$/
 /** Returns whether a URL names this machine. */
 const isLocal = (url: string): boolean => local_hosts.test(new URL(url).hostname)
 
-/** Posts an event to an endpoint. Returns its status, or 502 without a response. */
+/** Posts an event to an endpoint. Returns its status; none without a response. */
 export const forward = (url: string, headers: Readonly<Record<string, string>>, body: string) =>
   HttpClient.execute(
     HttpClientRequest.post(url).pipe(
@@ -78,7 +78,7 @@ export const forward = (url: string, headers: Readonly<Record<string, string>>, 
   ).pipe(
     Effect.timeout("15 seconds"),
     Effect.map(({ status }) => status),
-    Effect.catch(() => Effect.as(Print.note(`${url} does not respond.`), 502)),
+    Effect.option,
     // As for every webhook, a redirect is a response.
     Effect.provideService(FetchHttpClient.RequestInit, { redirect: "manual" }),
     Effect.provide(FetchHttpClient.layer)
@@ -104,11 +104,13 @@ const deliver = Effect.fnUntraced(function*(
   const body = JSON.stringify(event)
   const headers = yield* headersOf([secret], { id: event.id, timestamp: yield* DateTime.now, body })
   const status = yield* forward(forward_to.value, headers, body)
-  if (status >= 200 && status < 300) return true
-  yield* Print.note(
-    `The endpoint responded with ${status}. Post the event again with --event ${event.id}.`
-  )
-  return false
+  const words = Option.match(status, {
+    onNone: () => `${forward_to.value} does not respond.`,
+    onSome: (code) => `The endpoint responded with ${code}.`
+  })
+  const isAccepted = Option.exists(status, (code) => code >= 200 && code < 300)
+  yield* Print.note(isAccepted ? words : `${words} Post the event again with --event ${event.id}.`)
+  return isAccepted
 })
 
 /** Posts one stored event. */

@@ -3,6 +3,7 @@ import { assert, it } from "@effect/vitest"
 import { verifyWebhook } from "@messaging-crm/client"
 import { Effect, Queue, Schema } from "effect"
 import { createInterface } from "node:readline"
+import { freePort } from "../../src/dev/FreePort.ts"
 import * as Api from "../../testing/processes/Api.ts"
 import * as Processes from "../../testing/processes/Processes.ts"
 import type * as Servers from "../../testing/processes/Servers.ts"
@@ -107,6 +108,7 @@ it.live("`webhooks listen` prints events, posts them with a valid signature, and
         assert.strictEqual(yield* endpoint.event, printed.id)
       }
     }
+    yield* listener.noted("The endpoint responded with 204.")
     endpoint.state.status = 500
     yield* create
     const { id } = yield* listener.contact
@@ -128,6 +130,14 @@ it.live("`webhooks listen` prints events, posts them with a valid signature, and
     const repeated = yield* again(id)
     assert.strictEqual(yield* endpoint.event, id)
     assert.strictEqual(yield* repeated.exited, 0)
+    const unreachable = `http://127.0.0.1:${yield* freePort}/hooks`
+    const { code, stderr } = yield* Processes.run(
+      ["webhooks", "listen", "--url", `http://127.0.0.1:${proxy.port}/v1`, "--forward-to", unreachable, "--event", id],
+      { API_KEY: running.key }
+    )
+    assert.strictEqual(code, 1)
+    assert.include(stderr, `\n${unreachable} does not respond. Post the event again with --event ${id}.\n`)
+    assert.notInclude(stderr, "responded with")
     const absent = yield* again(id.replace(/.{12}$/, "000000000000"))
     yield* absent.noted("has no event")
     assert.strictEqual(yield* absent.exited, 1)
