@@ -87,6 +87,16 @@ export default defineConfig({
       {
         extends: true,
         test: { name: "slow", include: [slow], globalSetup, testTimeout: 300_000 }
+      },
+      {
+        extends: true,
+        // The tests of the contract over three cells on two servers.
+        test: {
+          name: "cells",
+          include: ["packages/adapter-http/test/*.test.ts"],
+          setupFiles: ["packages/server/test/cells/Contract.setup.ts"],
+          globalSetup: [...globalSetup, "packages/server/testing/SecondServer.ts"]
+        }
       }
     ]
   }

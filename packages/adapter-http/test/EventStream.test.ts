@@ -1,5 +1,6 @@
 /** `/events` as a stream of server-sent events. */
 import { assert, describe, it } from "@effect/vitest"
+import * as Memory from "@messaging-crm/adapter-memory"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { ApiKeys } from "@messaging-crm/core/ApiKeys"
 import { EventFollowers } from "@messaging-crm/core/EventFollowers"
@@ -8,7 +9,7 @@ import { Clock, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { afterAll } from "vitest"
 import { start } from "../testing/Service.ts"
-import { rejected, startWithWebhooks } from "./WebhookScene.ts"
+import { rejected, startWithWebhooks, untilFollowed } from "./WebhookScene.ts"
 
 const { begin, service } = startWithWebhooks()
 afterAll(() => service.stop())
@@ -66,6 +67,7 @@ describe("a stream of events", () => {
     const first = await now.block()
     assert.hasAllKeys(first, ["retry", "id"])
     await close()
+    await untilFollowed(get)
     const all = idsOf((await get("/events?after=start")).body.data)
     const streamed = await now.events(all.length)
     assert.deepStrictEqual(idsOf(streamed), all)
@@ -150,7 +152,8 @@ describe("a stream of events", () => {
 /** A service with a clock of the test. */
 const startWithClock = async () => {
   const clock = await Effect.runPromise(Effect.scoped(TestClock.make()))
-  const timed = start({ instead: Layer.succeed(Clock.Clock, clock) })
+  // Only in memory, a round of the stream takes a known number of turns.
+  const timed = start({ instead: Layer.succeed(Clock.Clock, clock), storage: Memory.layer })
   const { key, organization, owner } = await timed.organization()
   const actor = { organization_id: organization.id, member_id: owner.id }
   const advance = (duration: "1 second" | "10 seconds" | "10 minutes") => Effect.runPromise(clock.adjust(duration))

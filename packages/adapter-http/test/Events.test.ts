@@ -4,7 +4,7 @@ import { EventFollowers } from "@messaging-crm/core/EventFollowers"
 import { limits } from "@messaging-crm/core/Limits"
 import { afterAll } from "vitest"
 import type { TestResponse } from "../testing/Service.ts"
-import { absent, rejected, startWithWebhooks } from "./WebhookScene.ts"
+import { absent, rejected, startWithWebhooks, untilFollowed } from "./WebhookScene.ts"
 
 const { begin, service } = startWithWebhooks()
 afterAll(() => service.stop())
@@ -47,6 +47,7 @@ describe("events", () => {
     await close()
     await close()
     const all: ReadonlyArray<Listed> = (await get("/events")).body.data
+    await untilFollowed(get)
     const first = await followed(get, "after=start&page_size=1")
     const rest = await followed(get, `after=${first.next}`)
     assert.sameMembers([...first.ids, ...rest.ids], all.map(({ id }) => id))

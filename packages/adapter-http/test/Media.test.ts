@@ -277,6 +277,8 @@ describe("the bytes of a file", () => {
   it("are handed out to so many callers of an organization at once, and to so many in all", async () => {
     const limited = start({
       tuning: Layer.empty,
+      // Each cell has its own limits, and the two organizations would be in different ones.
+      storage: Memory.layer,
       instead: Layer.merge(
         Layer.succeed(DownloadsAtOnce, { of_one: 2, of_all: 3 }),
         Layer.succeed(DownloadWait, Duration.millis(1))

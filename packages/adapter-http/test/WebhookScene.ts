@@ -77,3 +77,9 @@ export const rejected = (response: TestResponse, param: string | null, code = "i
   assert.strictEqual(response.body.error.code, code)
   assert.strictEqual(response.body.error.param, param)
 }
+
+/** Waits until followers get each event that the list has: in a database, once no earlier transaction is open. */
+export const untilFollowed = async (get: (path: string) => Promise<TestResponse>): Promise<void> => {
+  const { length } = (await get("/events")).body.data
+  while ((await get("/events?after=start")).body.data.length < length) continue
+}

@@ -77,29 +77,57 @@ const createOrganization = Effect.fn(function*(name: string) {
   return { organization, owner, channel, social, key: yield* createKey(actor, Scope.literals) }
 })
 
-/**
- * Starts a separate service with its own memory. `instead` replaces services for requests only;
- * `tuning` applies to the operations.
- */
-export const start = (options: {
+export interface Options {
+  /** Replaces services for requests only. */
   readonly instead?: Layer.Layer<never, never, Crm.Services>
   readonly provider?: typeof Mock.layer
   readonly storage?: Layer.Layer<Crm.StoragePorts>
+  /** Applies to the operations. */
   readonly tuning?: Layer.Layer<never>
-} = {}) => {
-  const { instead = Layer.empty, provider = Mock.layer, storage = Memory.layer, tuning = Layer.empty } = options
-  const crm = Crm.layer.pipe(
+}
+
+/** All operations over a storage, with a provider and a transport of webhooks that tests can control. */
+const crmOver = ({ provider = Mock.layer, storage = Memory.layer, tuning = Layer.empty }: Options) =>
+  Crm.layer.pipe(
     Layer.provide(tuning),
     Layer.provideMerge(Layer.mergeAll(storage, provider, WebhookTransport.layer))
   )
-  const quiet = Layer.succeed(References.MinimumLogLevel, "None")
-  const runtime = ManagedRuntime.make(Layer.mergeAll(crm, quiet))
-  const app = Layer.provideMerge(instead, Layer.effectContext(runtime.contextEffect))
+
+export type Services = Layer.Success<ReturnType<typeof crmOver>>
+
+/** The operations of a service, and its API as a function. */
+export interface Composition {
+  readonly runtime: ManagedRuntime.ManagedRuntime<Services, never>
+  readonly handler: (request: Request, context: never) => Promise<Response>
+  readonly dispose: () => Promise<void>
+}
+
+const quiet = Layer.succeed(References.MinimumLogLevel, "None")
+
+/** Composes a separate service with its own memory. */
+const composeOne = (options: Options): Composition => {
+  const runtime = ManagedRuntime.make(Layer.mergeAll(crmOver(options), quiet))
+  const app = Layer.provideMerge(options.instead ?? Layer.empty, Layer.effectContext(runtime.contextEffect))
   const { dispose, handler } = HttpRouter.toWebHandler(
     Http.layer.pipe(Layer.provideMerge(app), Layer.provide(HttpServer.layerServices)),
     { routerConfig: Http.routerConfig, disableLogger: true }
   )
+  return { runtime, handler, dispose }
+}
 
+/** How services are composed, unless a test names a storage. The project `cells` replaces it. */
+let compose: (options: Options) => Composition = composeOne
+
+export const composeBy = (composition: typeof compose): void => {
+  compose = composition
+}
+
+/** Starts a separate service. */
+export const start = (options: Options = {}) =>
+  serviceOf((options.storage === undefined ? compose : composeOne)(options))
+
+/** Returns functions that call a service. */
+export const serviceOf = ({ dispose, handler, runtime }: Composition) => {
   /** Sends a request as a client on the network does, with nothing added. */
   const fetch = (url: string, init: RequestInit = {}): Promise<Response> =>
     handler(new Request(url, init), Context.empty() as never)

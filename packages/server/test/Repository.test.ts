@@ -40,13 +40,16 @@ it("the guide's drop-in for the console starts what the systemd unit starts", ()
   )
 })
 
-it("PostgreSQL starts only for the projects `postgres` and `slow`", () => {
+it("PostgreSQL starts only for the projects `postgres`, `slow`, and `cells`", () => {
   const { projects = [] } = config.test ?? {}
   const setups = projects.map((project) =>
     typeof project === "object" && "test" in project ? [project.test?.name, project.test?.globalSetup ?? null] : project
   )
   const postgres = ["packages/server/testing/GlobalSetup.ts"]
-  assert.deepStrictEqual(setups, [["memory", null], ["postgres", postgres], ["slow", postgres]])
+  assert.deepStrictEqual(setups, [["memory", null], ["postgres", postgres], ["slow", postgres], [
+    "cells",
+    [...postgres, "packages/server/testing/SecondServer.ts"]
+  ]])
   assert.notProperty(config.test, "globalSetup")
 })
 

@@ -9,11 +9,16 @@ import { sources } from "./processes/Programs.ts"
 
 const pathOf = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 
-const startPostgres = async (programs: string) => {
-  if (process.env["TEST_DATABASE_URL"] !== undefined) return async () => {}
+/** Starts a server unless a variable has the URL of one, which it then has. The server removes a folder of programs at its end. */
+export const startPostgres = async (variable: string, programs?: string): Promise<() => Promise<void>> => {
+  if (process.env[variable] !== undefined) return async () => {}
   const template = "migrated"
   // A signal ends Vitest without a teardown. A detached process gets no signal, and stops when its standard input closes.
-  const keeper = spawn(process.execPath, [pathOf("./databases/PostgresKeeper.ts"), template, programs], {
+  const keeper = spawn(process.execPath, [
+    pathOf("./databases/PostgresKeeper.ts"),
+    template,
+    ...programs === undefined ? [] : [programs]
+  ], {
     detached: true,
     stdio: ["pipe", "pipe", "inherit"]
   })
@@ -22,7 +27,7 @@ const startPostgres = async (programs: string) => {
     once(keeper.stdout, "data"),
     ended.then(() => Promise.reject(new Error("PostgreSQL did not start.")))
   ])
-  process.env["TEST_DATABASE_URL"] = String(url)
+  process.env[variable] = String(url)
   process.env["TEST_DATABASE_TEMPLATE"] = template
   return async () => {
     keeper.stdin.end()
@@ -45,7 +50,10 @@ export const setup = async (): Promise<() => Promise<void>> => {
   const build = pathOf("../build")
   mkdirSync(build, { recursive: true })
   const programs = mkdtempSync(join(build, "test-"))
-  const [stopPostgres, removePrograms] = await Promise.all([startPostgres(programs), bundlePrograms(programs)])
+  const [stopPostgres, removePrograms] = await Promise.all([
+    startPostgres("TEST_DATABASE_URL", programs),
+    bundlePrograms(programs)
+  ])
   return async () => {
     removePrograms()
     await stopPostgres()
