@@ -8,6 +8,7 @@ import { Effect, Option, Redacted } from "effect"
 import { reasonOf } from "../Database.ts"
 import * as Layers from "../Layers.ts"
 import { type ConfiguredDatabase, databases, layerOf } from "./AdminOperations.ts"
+import { unfinishedMoves } from "./UnfinishedMoves.ts"
 
 /** Returns the hosts and the database of a URL, without the password. */
 const serverOf = (url: Redacted.Redacted): string =>
@@ -47,7 +48,7 @@ const report = (database: ConfiguredDatabase) => {
   return Effect.gen(function*() {
     const problem = yield* problemOf(database)
     const use = problem === null || problem.startsWith("SECRET_KEY")
-      ? { ...yield* SchemaUse.read, moves: describeMoves(yield* Moves.list) }
+      ? { ...yield* SchemaUse.read, moves: yield* Moves.list }
       : unknown
     return { ...name, status: problem ?? "ok", ...use }
   }).pipe(
@@ -56,5 +57,14 @@ const report = (database: ConfiguredDatabase) => {
   )
 }
 
-/** Returns a row for each cell. One that is down has no numbers, and a status that says why. */
-export const rows = Effect.flatMap(databases, (all) => Effect.forEach(all, report, { concurrency: 8 }))
+/**
+ * Returns a row for each cell, and the moves that have not ended. A cell that is down has no numbers, and a status that says
+ * why.
+ */
+export const read = Effect.gen(function*() {
+  const reports = yield* Effect.forEach(yield* databases, report, { concurrency: 8 })
+  return {
+    rows: reports.map((row) => ({ ...row, moves: row.moves === null ? null : describeMoves(row.moves) })),
+    unfinished: unfinishedMoves(reports.map(({ cell, moves }) => ({ cell, moves: moves ?? [] })))
+  }
+})

@@ -2,6 +2,7 @@
 import { makeConnect } from "@messaging-crm/adapter-http/outbound/Connections"
 import * as Clock from "@messaging-crm/adapter-postgres/Clock"
 import * as Migrations from "@messaging-crm/adapter-postgres/Migrations"
+import * as Moves from "@messaging-crm/adapter-postgres/Moves"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { ChannelHolds, isPause } from "@messaging-crm/core/ChannelHolds"
 import { Channels } from "@messaging-crm/core/Channels"
@@ -17,6 +18,7 @@ import { reasonOf } from "../Database.ts"
 import * as Layers from "../Layers.ts"
 import { checkService, read, settings } from "../settings/Config.ts"
 import * as AdminOperations from "./AdminOperations.ts"
+import { unfinishedMoves } from "./UnfinishedMoves.ts"
 
 /** The result of one check. */
 interface Finding {
@@ -182,9 +184,24 @@ const checkDatabase = ({ cell, url }: AdminOperations.ConfiguredDatabase) =>
     )
   )
 
+/** Returns the moves of a database; none if it cannot be used, which another check reports. */
+const movesOf = ({ cell, url }: AdminOperations.ConfiguredDatabase) =>
+  Moves.list.pipe(
+    Effect.provide(Layers.database(url), { local: true }),
+    Effect.match({ onFailure: () => ({ cell, moves: [] }), onSuccess: (moves) => ({ cell, moves }) })
+  )
+
+/** A finding for each move that has not ended. */
+const moves = Effect.fnUntraced(function*(databases: ReadonlyArray<AdminOperations.ConfiguredDatabase>) {
+  return unfinishedMoves(yield* Effect.forEach(databases, movesOf)).map(({ advice, detail, is_closed }) =>
+    (is_closed ? failed : warning)("Move", detail, advice)
+  )
+})
+
 const afterSettings = Effect.gen(function*() {
-  const found = yield* Effect.forEach(yield* AdminOperations.databases, checkDatabase)
-  return found.flat()
+  const databases = yield* AdminOperations.databases
+  const found = yield* Effect.forEach(databases, checkDatabase)
+  return [...found.flat(), ...yield* moves(databases)]
 })
 
 /** Runs the checks. If a check fails that later ones depend on, the later ones are skipped. */

@@ -10,9 +10,10 @@ const list = Command.make(
   { json: Print.json },
   Effect.fnUntraced(function*({ json }) {
     yield* check(["database_url"])
-    const { rows } = yield* Effect.promise(() => import("../cli/CellReport.ts"))
-    const found = yield* rows
+    const { read } = yield* Effect.promise(() => import("../cli/CellReport.ts"))
+    const { rows: found, unfinished } = yield* read
     yield* Print.result(json, found, Print.table(found))
+    for (const { advice, detail } of unfinished) yield* Print.note(`Move of organization ${detail}. ${advice}`)
     const failed = found.filter(({ status }) => status !== "ok").length
     if (failed > 0) return yield* new Admin.Rejected({ message: `${failed} of ${found.length} cells cannot be used.` })
   }, Effect.provide(Logging.layer))
