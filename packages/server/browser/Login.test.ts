@@ -2,6 +2,7 @@
 import { assert, it } from "@effect/vitest"
 import { Context, Effect, Exit, Layer, Scope } from "effect"
 import type { Browser, BrowserContext, Page } from "playwright-core"
+import { idempotency } from "../../adapter-http/testing/Service.ts"
 import { assertAccessible } from "../../console/browser/Accessibility.ts"
 import { startConsole } from "../test/console/ConsoleScene.ts"
 import { startHttpServer } from "../testing/processes/TestHttpServer.ts"
@@ -158,6 +159,28 @@ it.layer(Opened.layer, { timeout: "1 minute" })("the console of `serve --console
       await assertAccessible(page, "no access")
       await context.close()
     }), 120_000)
+
+  it.effect("opens a contact without a conversation, and starts one with its phone", () =>
+    using(async ({ chrome, scene }) => {
+      const { status } = await scene.crm.request("POST", "/v1/contacts", {
+        key: scene.key,
+        ...idempotency(),
+        json: { first_name: "Nadia", last_name: "Novak", primary_phone: "+4915112340001" }
+      })
+      assert.strictEqual(status, 201)
+      const member = await scene.add("sales@acme.example")
+      const { complaints, context, page } = await logIn(chrome, scene.at("/console"), member.email)
+      const search = page.getByRole("searchbox", { name: "Search contacts" })
+      await search.fill("Novak")
+      await search.press("Enter")
+      await page.getByRole("list", { name: "Found contacts" }).getByRole("button", { name: /Nadia Novak/ }).click()
+      const panel = page.getByRole("complementary", { name: "Contact" })
+      await panel.getByRole("heading", { name: "Nadia Novak" }).waitFor()
+      await panel.getByRole("button", { name: "New conversation" }).click()
+      assert.strictEqual(await page.getByRole("dialog").getByLabel("Phone number").inputValue(), "+4915112340001")
+      assert.deepStrictEqual(complaints, [])
+      await context.close()
+    }))
 
   it.effect("leads a removed member to the login, which gives no access", () =>
     using(async ({ chrome, scene }) => {

@@ -46,7 +46,7 @@ export const startConsole = async (options: Options = {}) => {
     )
   )
   const crm = startCrm()
-  const { channel, owner, organization } = await crm.organization()
+  const { channel, key, organization, owner } = await crm.organization()
   const asOwner = Effect.provideService(CurrentActor, { organization_id: organization.id, member_id: owner.id })
   const variables = {
     CONSOLE_URL: origin,
@@ -140,6 +140,7 @@ export const startConsole = async (options: Options = {}) => {
     beginLogin,
     channel,
     crm,
+    key,
     loggedIn,
     origin,
     owner,
