@@ -37,6 +37,10 @@ const start = Effect.fnUntraced(function*({ cells, environment, settingOf }: Cel
 
 const connections = 16
 
+/** Returns the organizations of cells, each with its number of contacts. */
+const rangesOf = (cells: ReadonlyArray<CellsCluster.Cluster["cells"][number]>) =>
+  cells.map(({ first, last }) => ({ first, last, contacts }))
+
 /** A target with its requests, and its number of connections. */
 const runnerOf = (
   cluster: CellsCluster.Cluster,
@@ -44,11 +48,7 @@ const runnerOf = (
   { are_per_cell, kinds }: { readonly are_per_cell: boolean; readonly kinds: ReadonlyArray<Kind> }
 ): Rounds.Runner<Name> => {
   const names: ReadonlyArray<string> = served[target.name]
-  const ranges = cluster.cells.filter(({ name }) => names.includes(name)).map(({ first, last }) => ({
-    first,
-    last,
-    contacts
-  }))
+  const ranges = rangesOf(cluster.cells.filter(({ name }) => names.includes(name)))
   const run = `${target.name}-${kinds.join("")}-${Date.now()}`.slice(0, 60)
   return {
     target,
@@ -101,11 +101,7 @@ const measureCells = Effect.fnUntraced(function*(first_server: string) {
   )
   yield* Benchmark.note("outage")
   const groupOf = Effect.fnUntraced(function*(server: 0 | 1) {
-    const ranges = cluster.cells.filter((cell) => cell.server === server).map(({ first, last }) => ({
-      first,
-      last,
-      contacts
-    }))
+    const ranges = rangesOf(cluster.cells.filter((cell) => cell.server === server))
     const run = `outage-${server}-${Date.now()}`
     return { load: yield* Load.start, requests: requestsOf(ranges, { kinds: mixed, port: four.port, run }) }
   })
