@@ -11,8 +11,10 @@ import { Tags } from "@messaging-crm/core/Tags"
 import { Templates } from "@messaging-crm/core/Templates"
 import * as Mock from "@messaging-crm/provider-mock"
 import { Deferred, Duration, Effect, Layer, Queue, Redacted } from "effect"
+import { HttpApiEndpoint } from "effect/http-api"
 import { TestClock } from "effect/testing"
 import { afterAll } from "vitest"
+import { operationOf, Runs, RunsNothing } from "../src/api/Pipeline.ts"
 import { ReadDeadline } from "../src/middleware/RequestLifecycle.ts"
 import { idempotency, start, type TestResponse } from "../testing/Service.ts"
 
@@ -40,6 +42,13 @@ const make = async () => {
     service.runtime.runPromise(as(effect))
   return { ...ours, actor, add, newKey, run, tags }
 }
+
+it("an endpoint that does not say which operation it runs is rejected: a key would need no scope", () => {
+  const endpoint = HttpApiEndpoint.post("x", "/x")
+  assert.throws(() => operationOf(endpoint), /The endpoint x has no annotation Runs or RunsNothing/)
+  assert.isNull(operationOf(endpoint.annotate(RunsNothing, true)))
+  assert.strictEqual(operationOf(endpoint.annotate(Runs, "tags.create")), "tags.create")
+})
 
 describe("a key", () => {
   it("is listed without any part of it", async () => {

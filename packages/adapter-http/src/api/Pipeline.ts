@@ -15,11 +15,26 @@ import { type HttpApiEndpoint, HttpApiMiddleware, HttpApiSecurity, OpenApi } fro
 import * as Errors from "./Errors.ts"
 import type { ErrorText } from "./ErrorTexts.ts"
 
-/**
- * Endpoint annotation: the operation that it runs. Core's table has its scope and its idempotency policy. An endpoint outside of the
- * contract that runs none needs no scope and takes no turn, because the requests that it makes do.
- */
+/** Endpoint annotation: the operation that it runs. Core's table has its scope and its idempotency policy. */
 export class Runs extends Context.Service<Runs, KeyedOperation>()("@messaging-crm/adapter-http/api/Pipeline/Runs") {}
+
+/**
+ * Endpoint annotation of an endpoint outside of the contract: it runs no operation, needs no scope, and takes no slot, because
+ * the requests that it makes do.
+ */
+export class RunsNothing extends Context.Service<RunsNothing, true>()(
+  "@messaging-crm/adapter-http/api/Pipeline/RunsNothing"
+) {}
+
+/** Returns the operation that an endpoint runs, or null. Throws if the endpoint does not say which: a key would need no scope. */
+export const operationOf = (
+  { annotations, identifier }: Pick<HttpApiEndpoint.Top, "annotations" | "identifier">
+): KeyedOperation | null => {
+  const runs = Context.getOrUndefined(annotations, Runs)
+  if (runs !== undefined) return runs
+  if (Context.getOrUndefined(annotations, RunsNothing) === true) return null
+  throw new Error(`The endpoint ${identifier} has no annotation Runs or RunsNothing, so its scope is not known`)
+}
 
 /** Returns the rules of the operation that an endpoint runs. */
 export const rulesFor = ({ annotations }: HttpApiEndpoint.Top) => rulesOf(Context.getUnsafe(annotations, Runs))

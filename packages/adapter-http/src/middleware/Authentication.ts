@@ -15,7 +15,7 @@ import { Context, Effect, Layer, type Redacted } from "effect"
 import * as ErrorMapping from "../api/ErrorMapping.ts"
 import * as Errors from "../api/Errors.ts"
 import * as Texts from "../api/ErrorTexts.ts"
-import { Authentication, Runs } from "../api/Pipeline.ts"
+import { Authentication, operationOf } from "../api/Pipeline.ts"
 import { clientAddress } from "./ClientAddress.ts"
 import * as Deprecation from "./Deprecation.ts"
 import { addResponseHeaders } from "./Headers.ts"
@@ -81,13 +81,13 @@ export const layer = Layer.effect(
 
     return Authentication.of({
       bearer: Effect.fnUntraced(function*(httpEffect, { credential, endpoint }) {
-        const runs = Context.getOrUndefined(endpoint.annotations, Runs)
-        const deprecation = runs === undefined ? undefined : rulesOf(runs).deprecation
+        const runs = operationOf(endpoint)
+        const deprecation = runs === null ? undefined : rulesOf(runs).deprecation
         if (deprecation !== undefined) yield* addResponseHeaders(Deprecation.headersOf(deprecation))
         const { actor, default_country } = (yield* InProcessCaller) ?? (yield* authenticateKey(credential))
         yield* identify(actor)
         const turn = actor.key_id ?? actor.member_id ?? actor.organization_id
-        const authorized = runs === undefined
+        const authorized = runs === null
           ? httpEffect
           : authorize(runs).pipe(ErrorMapping.translate, Effect.andThen(turns.run(turn, httpEffect)))
         // Not as one context: merging it would copy the context of every request.

@@ -5,7 +5,7 @@
  * body. The requests that a tool makes run in this process for the same key, with its scopes and its turns.
  */
 import * as Http from "@messaging-crm/adapter-http"
-import { Authentication, JsonBody, RequestBody } from "@messaging-crm/adapter-http/api/Pipeline"
+import { Authentication, JsonBody, RequestBody, RunsNothing } from "@messaging-crm/adapter-http/api/Pipeline"
 import { MessagingCrm } from "@messaging-crm/client"
 import { CurrentActor, RequestId } from "@messaging-crm/core/Actor"
 import { DefaultCountry } from "@messaging-crm/core/Countries"
@@ -28,8 +28,8 @@ const call_time_max = Duration.seconds(25)
 
 class Api extends HttpApi.make("mcp").add(
   HttpApiGroup.make("mcp").add(
-    HttpApiEndpoint.post("read", paths.read),
-    HttpApiEndpoint.post("write", paths.write)
+    HttpApiEndpoint.post("read", paths.read).annotate(RunsNothing, true),
+    HttpApiEndpoint.post("write", paths.write).annotate(RunsNothing, true)
   )
 ).middleware(JsonBody).middleware(Authentication) {}
 
