@@ -1,4 +1,5 @@
-// Builds every package as it is published, into `build/`, and packs each into `build/*.tgz`.
+// Builds every package as it is published, into `build/`, and packs each into `build/*.tgz`. With names, such as `client`,
+// only these and what they depend on.
 //
 // In the workspace `exports` name sources, which Node runs as they are; below `node_modules` it does not. What is
 // published is compiled: `./src/*.ts` becomes `./dist/src/*.js` with its types, beside the sources that the maps name.
@@ -136,9 +137,27 @@ const inlineFiles = ({ name, to }) => {
   }
 }
 
+/** The packages that are named, with those that they depend on: all without a name. */
+const chosen = (names) => {
+  if (names.length === 0) return packages
+  const unknown = names.find((name) => !packages.some((entry) => entry.name === name))
+  if (unknown !== undefined) {
+    console.error(`No package has the name ${unknown}. Choose from: ${packages.map(({ name }) => name).join(", ")}.`)
+    process.exit(1)
+  }
+  const needed = new Set(
+    packages.filter(({ name }) => names.includes(name)).flatMap(({ manifest }) =>
+      Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies })
+    )
+  )
+  const more = packages.filter(({ manifest, name }) => names.includes(name) || needed.has(manifest.name))
+  return more.length === names.length ? more : chosen(more.map(({ name }) => name))
+}
+
+const selected = chosen(Array.from(new Set(process.argv.slice(2))))
 rmSync(build, { recursive: true, force: true })
 const order = []
-for (const entry of inOrder(packages)) {
+for (const entry of inOrder(selected)) {
   prepare(entry)
   run("tsc", ["-p", "tsconfig.json"], entry.to)
   copyModules(entry)

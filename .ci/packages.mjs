@@ -46,6 +46,13 @@ const require = (holds, message) => {
 
 // ------------------------------------------------------------- install
 
+await check("a package can be packed alone", () => {
+  const said = run(process.execPath, [join(root, ".ci", "pack.mjs"), "client"], { cwd: root })
+  require(/^messaging-crm-client-\S+: \d+ files, \d+ KiB\n$/.test(said), said)
+  const { status, stderr } = spawnSync(process.execPath, [join(root, ".ci", "pack.mjs"), "x"], { encoding: "utf8" })
+  require(status === 1 && stderr.startsWith("No package has the name x. Choose from: "), stderr)
+})
+
 // As in a workflow of GitHub, where it is known who hosts the code.
 const hosted = { GITHUB_REPOSITORY: "acme/crm", GITHUB_SERVER_URL: "https://git.example" }
 const packing = { cwd: root, env: { ...process.env, ...hosted } }
