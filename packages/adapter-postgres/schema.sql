@@ -751,17 +751,6 @@ BEGIN
 END
 $function$;
 
-CREATE OR REPLACE FUNCTION commit_requires_no_subscriber(holds boolean)
- RETURNS void
- LANGUAGE plpgsql
-AS $function$
-BEGIN
-  IF NOT holds THEN
-    RAISE EXCEPTION 'a webhook subscribes to the event' USING ERRCODE = 'MC002';
-  END IF;
-END
-$function$;
-
 CREATE OR REPLACE FUNCTION find_contacts(organization uuid, from_at timestamp with time zone, from_id uuid, size bigint, owner uuid, stage text, tag uuid, channel text, terms text[], since timestamp with time zone)
  RETURNS SETOF contacts
  LANGUAGE plpgsql
