@@ -123,6 +123,12 @@ describe("the guides list", () => {
     )
   })
 
+  it("every field of a contact that can be written", () => {
+    const cells = Array.from(section("### 8.1 Fields").matchAll(/^\| (`[^|]+) \| W \|/gm), ([, cell = ""]) => cell)
+    const fields = cells.flatMap((cell) => Array.from(cell.matchAll(/`(\w+)`/g), ([, name = ""]) => name))
+    assert.sameMembers(fields, Object.keys(WritableContact.fields))
+  })
+
   it("every field of a contact", () => {
     const cells = Array.from(section("### 8.1 Fields").matchAll(/^\| (`[^|]+) \|/gm), ([, cell = ""]) => cell)
     const fields = cells.flatMap((cell) => Array.from(cell.matchAll(/`(\w+)`/g), ([, name = ""]) => name))
