@@ -3,14 +3,11 @@ import type { CurrentActor } from "@messaging-crm/core/Actor"
 import type { ApiKeys } from "@messaging-crm/core/ApiKeys"
 import type { Follower, FollowOptions, StreamedPart } from "@messaging-crm/core/EventFollowers"
 import type { Event } from "@messaging-crm/core/Events"
-import { Clock, Context, Duration, Effect, Stream } from "effect"
+import { Clock, Duration, Effect, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
 
-/** How long a stream lasts, after which its client connects again. A reference, so that an embedder can set it. */
-export const StreamTime = Context.Reference<Duration.Duration>(
-  "@messaging-crm/adapter-http/handlers/EventStream/StreamTime",
-  { defaultValue: () => Duration.minutes(10) }
-)
+/** How long a stream lasts, after which its client connects again. */
+const duration = Duration.minutes(10)
 
 /** How long a stream is silent, and how often its API key is checked. */
 const pause = Duration.seconds(10)
@@ -37,7 +34,7 @@ const textOf = (toJson: (event: Event) => string) => ({ cursor, events }: Stream
 /** Returns an effect that tells whether a stream continues: its time is not over, and its API key is valid. */
 const continuing = Effect.fnUntraced(function*(isValid: ApiKeys["Service"]["isValid"]) {
   const started = yield* Clock.currentTimeMillis
-  const until = started + Duration.toMillis(yield* StreamTime)
+  const until = started + Duration.toMillis(duration)
   let checked = started
   return Effect.gen(function*() {
     const now = yield* Clock.currentTimeMillis

@@ -4,7 +4,7 @@
  * The prefix `__Host-` makes browsers accept a cookie only over TLS, from this host, and for all of it, so that no other
  * host, such as a subdomain, can set one.
  */
-import { Data, Duration, Effect, Option, Redacted, Schema } from "effect"
+import { Data, Duration, Effect, Redacted, Schema } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { EncryptJWT, jwtDecrypt } from "jose"
 
@@ -81,7 +81,3 @@ export const make = <Content>({ keys, origin, purpose, schema, time }: Options<C
 
   return { read, remove, set, isSent: (cookies: Readonly<Record<string, string>>) => name in cookies }
 }
-
-export type SealedCookie<Content> = ReturnType<typeof make<Content>>
-
-export { Option }

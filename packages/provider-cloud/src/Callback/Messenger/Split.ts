@@ -3,7 +3,7 @@ import type { ChannelType } from "@messaging-crm/core/Channels"
 import { idOf, isFlagSet, objectOf } from "../../GraphSchemas.ts"
 import { type Entry, type EntryPart, personIdsIn } from "../Entry.ts"
 
-export type MessengerType = Exclude<ChannelType, "phone_messaging">
+export type MessengerType = Extract<ChannelType, "photo_social" | "page_messaging">
 
 /**
  * Returns whether the business sent an event, and the ID of the event's account: the sender if the business sent it, otherwise
