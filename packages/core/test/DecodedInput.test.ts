@@ -47,6 +47,8 @@ export const rejected = ({ contacts, conversations, ...rest }: Operations) => {
     // @ts-expect-error not decoded
     contacts.addNote(contact_id, { text: "" }),
     // @ts-expect-error not decoded
+    conversations.assign(conversation_id, { assigned_user_id: null }),
+    // @ts-expect-error not decoded
     conversations.close(conversation_id, { category: blank }),
     // @ts-expect-error not decoded
     sends.send(conversation_id, { type: "text", text: "" }),

@@ -5,7 +5,7 @@ import type { CurrentActor } from "@messaging-crm/core/Actor"
 import * as Changes from "@messaging-crm/core/Changes"
 import { AddNote, Contacts, ContactStore, CreateContact, UpdateContact } from "@messaging-crm/core/Contacts"
 import { ContactUpserts, UpsertContacts } from "@messaging-crm/core/ContactUpserts"
-import { CloseConversation, Conversations } from "@messaging-crm/core/Conversations"
+import { AssignConversation, CloseConversation, Conversations } from "@messaging-crm/core/Conversations"
 import type * as Crm from "@messaging-crm/core/Crm"
 import { Dispatch } from "@messaging-crm/core/Dispatch"
 import { Idempotency, IdempotencyKey } from "@messaging-crm/core/Idempotency"
@@ -129,7 +129,7 @@ export const writes: Readonly<Record<string, Effect.Effect<unknown, unknown, Ser
     )
   }),
   "an assignment of a conversation": Conversations.use((all) =>
-    all.assign(conversation, { assigned_user_id: MemberId.make(Crowd.id("member", 2)) })
+    all.assign(conversation, AssignConversation.make({ assigned_user_id: MemberId.make(Crowd.id("member", 2)) }))
   ),
   "the closing and reopening of a conversation": Conversations.use((all) =>
     Effect.all([

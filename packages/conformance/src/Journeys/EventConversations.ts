@@ -2,7 +2,7 @@
 import { assert, it } from "@effect/vitest"
 import * as Changes from "@messaging-crm/core/Changes"
 import { Contacts, CreateContact, UpdateContact } from "@messaging-crm/core/Contacts"
-import { CloseConversation, Conversations } from "@messaging-crm/core/Conversations"
+import { AssignConversation, CloseConversation, Conversations } from "@messaging-crm/core/Conversations"
 import { AnyEventType, Events, EventStore } from "@messaging-crm/core/Events"
 import { ContactId, type OrganizationId } from "@messaging-crm/core/Ids"
 import { ProviderRejected } from "@messaging-crm/core/MessagingProvider"
@@ -37,7 +37,7 @@ const raiseEachType = Effect.fnUntraced(function*(scene: Effect.Success<typeof S
   assert.strictEqual((yield* get(failed)).status, "failed")
   const { id: assigned_user_id } = yield* Fixtures.member(organization_id)
   const conversations = yield* Conversations
-  const { contact } = yield* as(conversations.assign(conversation_id, { assigned_user_id }))
+  const { contact } = yield* as(conversations.assign(conversation_id, AssignConversation.make({ assigned_user_id })))
   yield* as(conversations.close(conversation_id, CloseConversation.make({})))
   const update = UpdateContact.make({ company: "Acme" })
   yield* as(Contacts.use((contacts) => contacts.update(ContactId.make(contact.id), update)))

@@ -5,7 +5,12 @@ import { ChannelAccounts, ChannelToken } from "@messaging-crm/core/ChannelAccoun
 import { ContactImports } from "@messaging-crm/core/ContactImports"
 import { AddNote, type Contact, Contacts, CreateContact, UpdateContact } from "@messaging-crm/core/Contacts"
 import { ContactUpserts, UpsertContacts } from "@messaging-crm/core/ContactUpserts"
-import { CloseConversation, type Conversation, Conversations } from "@messaging-crm/core/Conversations"
+import {
+  AssignConversation,
+  CloseConversation,
+  type Conversation,
+  Conversations
+} from "@messaging-crm/core/Conversations"
 import { Dispatch } from "@messaging-crm/core/Dispatch"
 import { type EncodedResponse, Idempotency, IdempotencyKey, type Respond } from "@messaging-crm/core/Idempotency"
 import { WebhookDeliveryId } from "@messaging-crm/core/Ids"
@@ -188,12 +193,12 @@ export const operations = {
     ),
   "assign": ({ ada, conversation }) =>
     Effect.map(
-      Conversations.use(({ assign }) => assign(conversation.id, { assigned_user_id: ada.id })),
+      Conversations.use(({ assign }) => assign(conversation.id, AssignConversation.make({ assigned_user_id: ada.id }))),
       conversationResult
     ),
   "unassign": ({ conversation }) =>
     Effect.map(
-      Conversations.use(({ assign }) => assign(conversation.id, { assigned_user_id: null })),
+      Conversations.use(({ assign }) => assign(conversation.id, AssignConversation.make({ assigned_user_id: null }))),
       conversationResult
     ),
   "close": ({ conversation }) =>

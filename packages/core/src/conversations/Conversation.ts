@@ -125,7 +125,7 @@ export const AssignConversation = Schema.Struct({
       default: true
     })
   )
-}).annotate({ identifier: "AssignConversation" })
+}).annotate({ identifier: "AssignConversation" }).pipe(Schema.brand("AssignConversation"))
 export interface AssignConversation extends Schema.Schema.Type<typeof AssignConversation> {}
 
 const closeCategory = line(limits.close_category_chars_max).pipe(Schema.annotateEncoded({

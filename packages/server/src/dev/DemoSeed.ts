@@ -5,7 +5,7 @@ import { type Channel, Channels, ConnectChannel } from "@messaging-crm/core/Chan
 import { ContactFields, CreateContactField } from "@messaging-crm/core/ContactFields"
 import { batch_size, ContactImports } from "@messaging-crm/core/ContactImports"
 import { Contacts, CreateContact } from "@messaging-crm/core/Contacts"
-import { CloseConversation, Conversations } from "@messaging-crm/core/Conversations"
+import { AssignConversation, CloseConversation, Conversations } from "@messaging-crm/core/Conversations"
 import type { ChannelId, MemberId } from "@messaging-crm/core/Ids"
 import { Inbound } from "@messaging-crm/core/Inbound"
 import { AddMember, Members } from "@messaging-crm/core/Members"
@@ -123,7 +123,9 @@ const closeAndAssign = Effect.fnUntraced(function*(assigned_user_id: MemberId) {
   if (first !== undefined) {
     yield* Effect.orDie(conversations.close(first.id, CloseConversation.make({ category: "resolved" })))
   }
-  if (second !== undefined) yield* Effect.orDie(conversations.assign(second.id, { assigned_user_id }))
+  if (second !== undefined) {
+    yield* Effect.orDie(conversations.assign(second.id, AssignConversation.make({ assigned_user_id })))
+  }
 })
 
 /** Creates the demo organization, and returns its IDs and its API key. */

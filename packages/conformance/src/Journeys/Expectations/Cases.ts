@@ -7,6 +7,7 @@ import { IdentityRows } from "@messaging-crm/core/ContactIdentities"
 import { ContactRows, Contacts, CreateContact, UpdateContact } from "@messaging-crm/core/Contacts"
 import { ContactUpserts, UpsertContacts } from "@messaging-crm/core/ContactUpserts"
 import {
+  AssignConversation,
   CloseConversation,
   ConversationRows,
   Conversations,
@@ -150,7 +151,11 @@ const ofConversations: Readonly<Record<string, Cases>> = {
   "Conversations.assign": {
     "assigns a conversation": Effect.map(person, ({ as, conversation, member, organization_id }) => ({
       organization_id,
-      run: as(Conversations.use(({ assign }) => assign(conversation.id, { assigned_user_id: member.id }))),
+      run: as(
+        Conversations.use(({ assign }) =>
+          assign(conversation.id, AssignConversation.make({ assigned_user_id: member.id }))
+        )
+      ),
       expects: [MemberRows.expect(row(member.id))]
     }))
   },
@@ -168,13 +173,15 @@ const ofConversations: Readonly<Record<string, Cases>> = {
     })),
     "unassigns an unassigned conversation": Effect.map(person, ({ as, conversation, organization_id }) => ({
       organization_id,
-      run: as(Conversations.use(({ assign }) => assign(conversation.id, { assigned_user_id: null }))),
+      run: as(
+        Conversations.use(({ assign }) => assign(conversation.id, AssignConversation.make({ assigned_user_id: null })))
+      ),
       expects: [ConversationRows.expect(row(conversation.id))]
     })),
     "assigns a conversation to its member": Effect.gen(function*() {
       const { as, conversation, member, organization_id } = yield* person
       const assigned = { assigned_user_id: member.id, sync_contact_owner: false }
-      const run = as(Conversations.use(({ assign }) => assign(conversation.id, assigned)))
+      const run = as(Conversations.use(({ assign }) => assign(conversation.id, AssignConversation.make(assigned))))
       yield* run
       const expects = [ConversationRows.expect(row(conversation.id)), MemberRows.expect(row(member.id))]
       return { organization_id, run, expects }

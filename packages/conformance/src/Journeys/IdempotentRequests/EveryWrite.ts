@@ -3,7 +3,7 @@ import { assert } from "@effect/vitest"
 import type { CurrentActor } from "@messaging-crm/core/Actor"
 import { AddNote, Contacts, CreateContact, UpdateContact } from "@messaging-crm/core/Contacts"
 import { ContactUpserts, UpsertContacts } from "@messaging-crm/core/ContactUpserts"
-import { CloseConversation, Conversations } from "@messaging-crm/core/Conversations"
+import { AssignConversation, CloseConversation, Conversations } from "@messaging-crm/core/Conversations"
 import { Events } from "@messaging-crm/core/Events"
 import { type EncodedResponse, IdempotencyKey } from "@messaging-crm/core/Idempotency"
 import type { KeyedWrite } from "@messaging-crm/core/Operations"
@@ -81,7 +81,7 @@ const changeEverything = ({ active, as, assignee, closed, open, services, work }
     yield* contacts.update(open.contact.id, UpdateContact.make({ first_name: "Eve", company: "Acme" }))
     yield* conversations.reopen(closed)
     yield* conversations.close(open.id, CloseConversation.make({ category: "spam" }))
-    yield* conversations.assign(open.id, { assigned_user_id: assignee })
+    yield* conversations.assign(open.id, AssignConversation.make({ assigned_user_id: assignee }))
     // One of the writes disables it.
     yield* Effect.catchTag(
       webhooks.update(active.id, UpdateWebhook.make({ url: `${url}/2` })),
@@ -134,9 +134,9 @@ const writes: Readonly<Record<KeyedWrite, Writes>> = {
   },
   "conversations.assign": {
     changing: ({ assignee, closed, services: { conversations } }) => (respond) =>
-      conversations.assign(closed, { assigned_user_id: assignee }, respond),
+      conversations.assign(closed, AssignConversation.make({ assigned_user_id: assignee }), respond),
     unchanging: ({ open, services: { conversations } }) => (respond) =>
-      conversations.assign(open.id, { assigned_user_id: null }, respond)
+      conversations.assign(open.id, AssignConversation.make({ assigned_user_id: null }), respond)
   },
   "conversations.close": {
     changing: ({ open, services: { conversations } }) => (respond) =>

@@ -3,7 +3,7 @@ import { assert } from "@effect/vitest"
 import type { CurrentActor } from "@messaging-crm/core/Actor"
 import { Commit } from "@messaging-crm/core/Commit"
 import { Contacts, UpdateContact } from "@messaging-crm/core/Contacts"
-import { CloseConversation, Conversations } from "@messaging-crm/core/Conversations"
+import { AssignConversation, CloseConversation, Conversations } from "@messaging-crm/core/Conversations"
 import * as Crm from "@messaging-crm/core/Crm"
 import { ConflictBackoff } from "@messaging-crm/core/Decide"
 import {
@@ -39,7 +39,9 @@ const writes: Readonly<Record<string, Write>> = {
   "a close": ({ conversation_id }, respond) =>
     Conversations.use((conversations) => conversations.close(conversation_id, CloseConversation.make({}), respond)),
   "an assignment": ({ conversation_id }, respond) =>
-    Conversations.use((conversations) => conversations.assign(conversation_id, { assigned_user_id: null }, respond))
+    Conversations.use((conversations) =>
+      conversations.assign(conversation_id, AssignConversation.make({ assigned_user_id: null }), respond)
+    )
 }
 
 /** The operations over a storage that runs an effect before the first commit. */

@@ -1,5 +1,9 @@
 /** The commands of the model test about conversations and their messages. */
-import { CloseConversation, Conversations as ConversationOperations } from "@messaging-crm/core/Conversations"
+import {
+  AssignConversation,
+  CloseConversation,
+  Conversations as ConversationOperations
+} from "@messaging-crm/core/Conversations"
 import { ChannelId, ConversationId, MessageId } from "@messaging-crm/core/Ids"
 import { Messages as MessageOperations } from "@messaging-crm/core/Messages"
 import { agree, agreeOnPages } from "../Agreement.ts"
@@ -40,7 +44,11 @@ export const conversationHandlers = {
     const sync = command.sync_contact_owner
     const expected = Conversations.assign(scene.ours, conversation, assigned_user_id, sync ?? true)
     const input = { assigned_user_id, ...(sync === null ? {} : { sync_contact_owner: sync }) }
-    return agree(scene, expected, ConversationOperations.use(({ assign }) => assign(id, input)))
+    return agree(
+      scene,
+      expected,
+      ConversationOperations.use(({ assign }) => assign(id, AssignConversation.make(input)))
+    )
   },
 
   close: (scene, command) => {
