@@ -140,32 +140,6 @@ it.effect("serves a key that comes later before the rest of one that has asked f
     assert.deepStrictEqual(begun, ["a", "a", "b", "a", "b", "a"])
   }))
 
-it.effect("lets smaller requests pass one that needs more places than are free only for a while", () =>
-  Effect.gen(function*() {
-    const turns = new Turns<string>({ places: 4 })
-    const begun: Array<string> = []
-    const may_end = yield* Deferred.make<void>()
-    const run = (key: string, weight: number, effect: Effect.Effect<void>) =>
-      Effect.forkChild(turns.run(key, Effect.andThen(Effect.sync(() => begun.push(key)), effect), weight), {
-        startImmediately: true
-      })
-    const first = yield* run("small", 3, Deferred.await(may_end))
-    const large = yield* run("large", 4, Effect.void)
-    const late = yield* Effect.forEach(Array.from({ length: 5 }, () => "late"), (key) => run(key, 1, Effect.void))
-    assert.deepStrictEqual(begun, ["small", "late", "late", "late"])
-    yield* Deferred.succeed(may_end, undefined)
-    yield* Effect.forEach([first, large, ...late], Fiber.join)
-    assert.deepStrictEqual(begun, ["small", "late", "late", "late", "large", "late", "late"])
-  }))
-
-it.effect("runs a request that is heavier than all places alone", () =>
-  Effect.gen(function*() {
-    const turns = new Turns<string>({ places: 4, share: 2 })
-    assert.strictEqual(yield* turns.run("a", Effect.sync(() => turns.free), 9), -5)
-    assert.strictEqual(turns.free, 4)
-    assert.strictEqual(turns.held.size, 0)
-  }))
-
 /** Takes all turns of a key until the gate opens. */
 const busy = Effect.fnUntraced(function*(turns: Turns<string>, at_once: number) {
   const gate = yield* Deferred.make<void>()

@@ -1,8 +1,8 @@
 /**
  * Turns: how much of a shared resource is used at once, and whose turn is next.
  *
- * A resource has places. What uses it has a key, such as its organization, and a weight. Waiting keys take turns by weight:
- * a key that has used little goes before one that has used much, so none can delay another by asking for more.
+ * A resource has places. What uses one has a key, such as its organization. Waiting keys take turns: a key that has used little
+ * goes before one that has used much, so none can delay another by asking for more.
  */
 import { Context, type Duration, Effect, Option } from "effect"
 
@@ -53,10 +53,10 @@ export const CurrentTurn = Context.Reference<unknown>("@messaging-crm/core/Turns
 })
 
 export interface Options {
-  /** The total weight that can be in use at once. */
+  /** How many can be in use at once. */
   readonly places: number
   /**
-   * The weight that one key can hold. `"half"`: a key gets more only while more places are free than it holds, so one key
+   * How many one key can hold. `"half"`: a key gets more only while more places are free than it holds, so one key
    * alone gets half of them, two get a third each, and some are always free for another. By default, all places.
    */
   readonly share?: number | "half"
@@ -67,18 +67,17 @@ export interface Options {
 /** A request for places. */
 interface Request<Key> {
   readonly key: Key
-  readonly weight: number
   readonly position: number
   /** Continues the waiting fiber. */
   resume: () => void
   isHolding: boolean
 }
 
-/** The turns of one resource. A request with more weight than there are places, or than its key can hold, runs alone. */
+/** The turns of one resource. */
 export class Turns<Key> {
   private readonly options: Options
   private readonly order = new Order<Key>()
-  /** The weight that each key holds. */
+  /** How many places each key holds. */
   readonly held: ReadonlyMap<Key, number>
   private readonly holding = new Map<Key, number>()
   /** The waiting requests of each key, first come, first served. */
@@ -90,7 +89,7 @@ export class Turns<Key> {
     this.held = this.holding
   }
 
-  /** The weight that is free. */
+  /** The number of free places. */
   get free(): number {
     return this.options.places - this.used
   }
@@ -100,23 +99,22 @@ export class Turns<Key> {
     return Array.from(this.waiting.values()).reduce((sum, { size }) => sum + size, 0)
   }
 
-  private isWithinShare(key: Key, weight: number): boolean {
+  private isWithinShare(key: Key): boolean {
     const { share } = this.options
     const held = this.holding.get(key)
     if (share === undefined || held === undefined) return true
-    return share === "half" ? held + weight <= this.free : held + weight <= share
+    return share === "half" ? held < this.free : held < share
   }
 
-  private hasPlaces(key: Key, weight: number): boolean {
-    return weight <= this.free || (this.used === 0 && this.free > 0) ||
-      (this.options.isFirstGranted === true && !this.holding.has(key))
+  private hasPlace(key: Key): boolean {
+    return this.free > 0 || (this.options.isFirstGranted === true && !this.holding.has(key))
   }
 
   private hold(request: Request<Key>): void {
     request.isHolding = true
     this.order.serve(request.key, request.position)
-    this.used += request.weight
-    this.holding.set(request.key, (this.holding.get(request.key) ?? 0) + request.weight)
+    this.used++
+    this.holding.set(request.key, (this.holding.get(request.key) ?? 0) + 1)
   }
 
   private stopWaiting(request: Request<Key>): void {
@@ -129,7 +127,7 @@ export class Turns<Key> {
   private next(): Request<Key> | null {
     let next: Request<Key> | null = null
     for (const [key, [first]] of this.waiting) {
-      if (first === undefined || !this.isWithinShare(key, first.weight)) continue
+      if (first === undefined || !this.isWithinShare(key)) continue
       if (next === null || first.position < next.position) next = first
     }
     return next
@@ -137,8 +135,7 @@ export class Turns<Key> {
 
   private grantNext(): void {
     let request = this.next()
-    // One that needs more places than are free keeps its turn, because smaller ones could pass it forever.
-    while (request !== null && this.hasPlaces(request.key, request.weight)) {
+    while (request !== null && this.hasPlace(request.key)) {
       this.stopWaiting(request)
       this.hold(request)
       request.resume()
@@ -146,16 +143,13 @@ export class Turns<Key> {
     }
   }
 
-  private requestOf(key: Key, weight: number): Request<Key> {
-    return { key, weight, position: this.order.positionOf(key, weight), resume: () => {}, isHolding: false }
+  private requestOf(key: Key): Request<Key> {
+    return { key, position: this.order.positionOf(key, 1), resume: () => {}, isHolding: false }
   }
 
   /** Takes the turn of a request, or returns the wait for it. */
   private take(request: Request<Key>): Effect.Effect<void> | null {
-    if (
-      this.waiting.size === 0 && this.isWithinShare(request.key, request.weight) &&
-      this.hasPlaces(request.key, request.weight)
-    ) {
+    if (this.waiting.size === 0 && this.isWithinShare(request.key) && this.hasPlace(request.key)) {
       this.hold(request)
       return null
     }
@@ -172,10 +166,10 @@ export class Turns<Key> {
 
   /** Ends a request, whether it holds places, waits, or has not begun, and serves those that wait. */
   private end(request: Request<Key>): void {
-    const { isHolding, key, position, weight } = request
+    const { isHolding, key, position } = request
     if (isHolding) {
-      this.used -= weight
-      const held = (this.holding.get(key) ?? 0) - weight
+      this.used--
+      const held = (this.holding.get(key) ?? 0) - 1
       if (held === 0) this.holding.delete(key)
       else this.holding.set(key, held)
     } else {
@@ -186,9 +180,9 @@ export class Turns<Key> {
   }
 
   /** Runs an effect in its turn. */
-  run<A, E, R>(key: Key, effect: Effect.Effect<A, E, R>, weight = 1): Effect.Effect<A, E, R> {
+  run<A, E, R>(key: Key, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
     return Effect.suspend(() => {
-      const request = this.requestOf(key, weight)
+      const request = this.requestOf(key)
       const inTurn = Effect.suspend(() => {
         const wait = this.take(request)
         return wait === null ? effect : Effect.andThen(wait, effect)
@@ -202,11 +196,10 @@ export class Turns<Key> {
   runWithin<A, E, R>(
     key: Key,
     wait: Duration.Input,
-    effect: Effect.Effect<A, E, R>,
-    weight = 1
+    effect: Effect.Effect<A, E, R>
   ): Effect.Effect<Option.Option<A>, E, R> {
     return Effect.suspend(() => {
-      const request = this.requestOf(key, weight)
+      const request = this.requestOf(key)
       const inTurn = Effect.suspend(() => {
         const waiting = this.take(request)
         const run = Effect.map(effect, Option.some)
@@ -222,9 +215,9 @@ export class Turns<Key> {
   }
 
   /** Takes a turn until the scope ends if one is free, and returns whether it is. */
-  acquireNow(key: Key, weight = 1) {
+  acquireNow(key: Key) {
     return Effect.uninterruptible(Effect.suspend(() => {
-      const request = this.requestOf(key, weight)
+      const request = this.requestOf(key)
       if (this.take(request) === null) {
         return Effect.as(Effect.addFinalizer(() => Effect.sync(() => this.end(request))), true)
       }
@@ -234,9 +227,9 @@ export class Turns<Key> {
   }
 
   /** Takes a turn until the scope ends. */
-  acquire(key: Key, weight = 1) {
+  acquire(key: Key) {
     return Effect.suspend(() => {
-      const request = this.requestOf(key, weight)
+      const request = this.requestOf(key)
       return Effect.andThen(
         Effect.addFinalizer(() => Effect.sync(() => this.end(request))),
         Effect.suspend(() => this.take(request) ?? Effect.void)
