@@ -3,13 +3,13 @@
  *
  * If the statement cannot apply all of them, each is committed by a statement of its own, with its own outcome.
  */
-import { Commit, Conflict, type SubscribedEvent } from "@messaging-crm/core/Commit"
+import { Commit, type CommitFailure, Conflict, type SubscribedEvent } from "@messaging-crm/core/Commit"
 import { CurrentWriteTime, type WriteTime } from "@messaging-crm/core/WriteTime"
 import { Array, Effect, Exit, Layer } from "effect"
 import type { SqlClient } from "effect/sql"
 import * as Batcher from "./BatchedCommit/Batcher.ts"
 import { countWrites, exclusiveKeysOf, shapeOf, sharedKeysOf } from "./BatchedCommit/Compatibility.ts"
-import { makeWith, rejected, type Rejection, runStatement } from "./Commit.ts"
+import { makeWith, rejected, runStatement } from "./Commit.ts"
 import type { CommitRequest, CommitRequests } from "./Commit/Part.ts"
 import { statementOf } from "./Commit/Statement.ts"
 
@@ -19,7 +19,7 @@ const [statements_max, commits_max] = [3, 64]
 /** How long a statement of several commits waits for a lock, so that one locked row does not delay the others for long. */
 const shared_lock_timeout = "100ms"
 
-type Outcome = Exit.Exit<ReadonlyArray<SubscribedEvent>, Rejection>
+type Outcome = Exit.Exit<ReadonlyArray<SubscribedEvent>, CommitFailure>
 
 /** A commit, and the time of its write; null without a limit. */
 interface TimedRequest extends CommitRequest {
@@ -71,7 +71,7 @@ const commitInTime = (
 export const layer = Layer.effect(
   Commit,
   makeWith((commitOne, client) => {
-    const commitInBatch = Batcher.make<TimedRequest, ReadonlyArray<SubscribedEvent>, Rejection>({
+    const commitInBatch = Batcher.make<TimedRequest, ReadonlyArray<SubscribedEvent>, CommitFailure>({
       concurrency: statements_max,
       size: commits_max,
       ownerOf: ({ organization_id }) => organization_id,

@@ -17,7 +17,15 @@
  * row, and matches nothing if it has changed.
  */
 import { isNone } from "@messaging-crm/core/Changes"
-import { Commit, Conflict, KeyUsed, LeaseLost, type SubscribedEvent, Unconfirmed } from "@messaging-crm/core/Commit"
+import {
+  Commit,
+  type CommitFailure,
+  Conflict,
+  KeyUsed,
+  LeaseLost,
+  type SubscribedEvent,
+  Unconfirmed
+} from "@messaging-crm/core/Commit"
 import * as Traces from "@messaging-crm/core/Traces"
 import { Effect, Layer, Option } from "effect"
 import type { SqlError } from "effect/sql"
@@ -28,14 +36,11 @@ import { commitClient } from "../database/CommitConnections.ts"
 import type { CommitRequest } from "./Commit/Part.ts"
 import { statementOf } from "./Commit/Statement.ts"
 
-/** Why a commit was not applied, or may not have been. */
-export type Rejection = Conflict | KeyUsed | LeaseLost | Unconfirmed
-
 /** The SQLSTATE of `commit_requires.sql` if the lease of the claimed item has ended. */
 const lease_lost = "MC001"
 
 /** Translates a failure of the statement. After a lost connection the outcome is unknown. */
-export const rejected = (error: SqlError.SqlError, hasKey: boolean): Effect.Effect<never, Rejection> => {
+export const rejected = (error: SqlError.SqlError, hasKey: boolean): Effect.Effect<never, CommitFailure> => {
   const { reason } = error
   switch (reason._tag) {
     case "UniqueViolation":
@@ -52,7 +57,7 @@ export const rejected = (error: SqlError.SqlError, hasKey: boolean): Effect.Effe
 }
 
 /** Commits the changes of one operation. */
-type CommitOne = (request: CommitRequest) => Effect.Effect<ReadonlyArray<SubscribedEvent>, Rejection>
+type CommitOne = (request: CommitRequest) => Effect.Effect<ReadonlyArray<SubscribedEvent>, CommitFailure>
 
 /** The row that the statement returns, with `subscribed` if its commits raise or expand events. */
 interface Returned {
