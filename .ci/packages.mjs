@@ -80,6 +80,9 @@ run("npm", [
   timeout: 300_000
 })
 
+// A user's project has no Node of its own, which `npx` would prefer.
+rmSync(join(home, "node_modules", ".bin", "node"), { force: true })
+
 const nodes = {
   "Node 26": process.execPath,
   "Node 24": join(home, "node_modules", "node-24", "bin", "node"),
