@@ -1,3 +1,4 @@
+/** The command line: runs a command, and ends the process with its result or after a signal. */
 import "effect/schema/SchemaJITCompiler/enable"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
