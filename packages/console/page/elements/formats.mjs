@@ -77,3 +77,12 @@ export const channelName = { phone_messaging: "WhatsApp", photo_social: "Instagr
  * @param {import("@messaging-crm/client").Conversation["contact"]} contact
  */
 export const nameOf = ({ display_name, external_id, username }) => display_name ?? username ?? external_id ?? "Unknown"
+
+/**
+ * Returns the name of a contact as it is stored, or else how it can be reached.
+ *
+ * @param {import("@messaging-crm/client").Contact} contact
+ */
+export const nameOfContact = ({ company, first_name, last_name, primary_email, primary_phone }) =>
+  [first_name, last_name].filter((name) => name !== null).join(" ") || primary_phone || primary_email || company
+  || "Unknown"

@@ -3,6 +3,7 @@ import { html } from "lit-html"
 import { clearError, showingErrors } from "../actions.mjs"
 import { avatar } from "../elements/avatar.mjs"
 import { segments } from "../elements/components.mjs"
+import { nameOfContact } from "../elements/formats.mjs"
 import { callOperation, context } from "../server.mjs"
 import { state, updateState } from "../store.mjs"
 import { loadConversations } from "./conversations.mjs"
@@ -11,11 +12,6 @@ import { loadConversations } from "./conversations.mjs"
 
 /** @type {ReadonlyArray<readonly [label: string, value: typeof state.filter]>} */
 const statuses = [["open", "open"], ["closed", "closed"], ["all", "all"]]
-
-/** @param {Contact} contact */
-export const nameOfContact = ({ company, first_name, last_name, primary_email, primary_phone }) =>
-  [first_name, last_name].filter((name) => name !== null).join(" ") || primary_phone || primary_email || company
-  || "Unknown"
 
 /** Reads the contacts that a text describes. They are shown in place of the list until one of them is chosen. */
 const searchContacts = showingErrors(async (/** @type {string} */ query) => {
