@@ -117,8 +117,8 @@ describe("a defect", () => {
         (tags) =>
           Tags.of({
             ...tags,
-            create: <Out>(input: CreateTag, respond?: Respond<Tag, Out>) =>
-              Effect.suspend(() => isBroken ? Effect.die("broken") : tags.create(input, respond))
+            create: (<Out>(input: CreateTag, respond?: Respond<Tag, Out>) =>
+              Effect.suspend(() => isBroken ? Effect.die("broken") : tags.create(input, respond))) as typeof tags.create
           })
       )
     )
@@ -184,8 +184,10 @@ it("responds with an unrecorded 409 `conflict` if others keep changing the resou
     Effect.map(Tags, (tags) =>
       Tags.of({
         ...tags,
-        create: <Out>(input: CreateTag, respond?: Respond<Tag, Out>) =>
-          Effect.suspend(() => isContended ? Effect.fail(new ConcurrentChanges()) : tags.create(input, respond))
+        create: (<Out>(input: CreateTag, respond?: Respond<Tag, Out>) =>
+          Effect.suspend(() =>
+            isContended ? Effect.fail(new ConcurrentChanges()) : tags.create(input, respond)
+          )) as typeof tags.create
       }))
   )
   await serving({ instead }, async (service) => {

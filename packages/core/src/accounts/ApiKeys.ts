@@ -161,7 +161,7 @@ export class ApiKeys extends Context.Service<ApiKeys, {
   static readonly layer = Layer.effect(
     ApiKeys,
     Effect.gen(function*() {
-      const { runAudited } = yield* Decide
+      const { write } = yield* Decide
       const limit = yield* RequestsPerMinute
       const rows = yield* Rows
       const secrets = yield* Secrets
@@ -194,16 +194,19 @@ export class ApiKeys extends Context.Service<ApiKeys, {
         return Option.exists(found, (key) => key.revoked_at === null && DateTime.isGreaterThan(key.expires_at, now))
       })()
 
-      const createApiKey = operation("api_keys.create")(function*(input: CreateApiKey) {
+      const createApiKey = write("api_keys.create", function*(input: CreateApiKey) {
         const { organization_id } = yield* CurrentActor
         const random = yield* secrets.randomBase62(37)
         const key = `svc_live_${random}${checksum(random)}`
         const digest = yield* digestOf(key)
-        const api_key = yield* runAudited("api_keys.create", {
+        return {
           load: rows.find(MemberRows, organization_id, input.created_by),
-          decide: (member, context) => create(member, input, digest, context)
-        })
-        return { api_key, key: Redacted.make(key) }
+          decide: (member, context) =>
+            Result.map(create(member, input, digest, context), ({ changes, result }) => ({
+              result: { id: result.id, api_key: result, key: Redacted.make(key) },
+              changes
+            }))
+        }
       })
 
       const list = operation("api_keys.list")(function*() {
@@ -211,15 +214,22 @@ export class ApiKeys extends Context.Service<ApiKeys, {
         return (yield* rows.list(ApiKeyRows, organization_id)).map(toApiKey).toReversed()
       })()
 
-      const revokeApiKey = operation("api_keys.revoke")(function*(id: ApiKeyId) {
+      const revokeApiKey = write("api_keys.revoke", function*(id: ApiKeyId) {
         const { organization_id } = yield* CurrentActor
-        yield* runAudited("api_keys.revoke", {
+        return {
           load: rows.find(ApiKeyRows, organization_id, id),
           decide: (found, context) => revoke(found, context)
-        })
+        }
       })
 
-      return ApiKeys.of({ authenticate, create: createApiKey, digest, isValid, list, revoke: revokeApiKey })
+      return ApiKeys.of({
+        authenticate,
+        create: createApiKey,
+        digest,
+        isValid,
+        list,
+        revoke: (id) => Effect.asVoid(revokeApiKey(id))
+      })
     })
   )
 }

@@ -9,7 +9,6 @@ import { concurrently } from "../kernel/Concurrency.ts"
 import type { Country } from "../kernel/Countries.ts"
 import type { MemberId, OrganizationId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
-import { operation } from "../kernel/Operations.ts"
 import { foldCase, lowerAscii } from "../kernel/Text.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
 import { traced } from "../kernel/Traces.ts"
@@ -84,7 +83,7 @@ export class MemberSessions extends Context.Service<MemberSessions, {
   static readonly layer = Layer.effect(
     MemberSessions,
     Effect.gen(function*() {
-      const { runAudited } = yield* Decide
+      const { write } = yield* Decide
       const organizations = yield* OrganizationStore
       const rows = yield* Rows
 
@@ -111,12 +110,12 @@ export class MemberSessions extends Context.Service<MemberSessions, {
         return { member, actor: { organization_id, member_id, scopes: member_scopes }, default_country }
       })
 
-      const end = operation("members.log_out")(function*(id: MemberId) {
+      const logOutMember = write("members.log_out", function*(id: MemberId) {
         const { organization_id } = yield* CurrentActor
-        yield* runAudited("members.log_out", { load: rows.find(MemberRows, organization_id, id), decide: logOut })
+        return { load: rows.find(MemberRows, organization_id, id), decide: logOut }
       })
 
-      return MemberSessions.of({ authenticate, begin, end })
+      return MemberSessions.of({ authenticate, begin, end: (id) => Effect.asVoid(logOutMember(id)) })
     })
   )
 }

@@ -158,7 +158,7 @@ export class Members extends Context.Service<Members, {
   static readonly layer = Layer.effect(
     Members,
     Effect.gen(function*() {
-      const { runAudited } = yield* Decide
+      const { write } = yield* Decide
       const rows = yield* Rows
 
       const list = operation("members.list")(function*() {
@@ -166,12 +166,12 @@ export class Members extends Context.Service<Members, {
         return (yield* rows.list(MemberRows, organization_id)).map(toMember)
       })()
 
-      const addMember = operation("members.add")(function*(input: AddMember) {
+      const addMember = write("members.add", function*(input: AddMember) {
         const { organization_id } = yield* CurrentActor
-        return yield* runAudited("members.add", {
+        return {
           load: rows.list(MemberRows, organization_id),
           decide: (others, context) => add(others, input, context)
-        })
+        }
       })
 
       /**
@@ -187,23 +187,23 @@ export class Members extends Context.Service<Members, {
         return { ...loaded, other: Array.findFirst(others, (member) => isOwner(member) && member.id !== id) }
       })
 
-      const setRole = operation("members.set_role")(function*(id: MemberId, role: Role) {
+      const setRole = write("members.set_role", function*(id: MemberId, role: Role) {
         const { organization_id } = yield* CurrentActor
-        return yield* runAudited("members.set_role", {
+        return {
           load: loadForChange(organization_id, id),
           decide: (loaded, { now }) => change(loaded, { role }, now)
-        })
+        }
       })
 
-      const remove = operation("members.remove")(function*(id: MemberId) {
+      const removeMember = write("members.remove", function*(id: MemberId) {
         const { organization_id } = yield* CurrentActor
-        yield* runAudited("members.remove", {
+        return {
           load: loadForChange(organization_id, id),
           decide: (loaded, { now }) => change(loaded, { left_at: now }, now)
-        })
+        }
       })
 
-      return Members.of({ list, add: addMember, setRole, remove })
+      return Members.of({ list, add: addMember, setRole, remove: (id) => Effect.asVoid(removeMember(id)) })
     })
   )
 }

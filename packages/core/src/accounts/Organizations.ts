@@ -9,7 +9,6 @@ import { Country } from "../kernel/Countries.ts"
 import { emailLine, isEmail } from "../kernel/Emails.ts"
 import { Ids, MemberId, OrganizationId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
-import { operation } from "../kernel/Operations.ts"
 import { trimmedText } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import { traced } from "../kernel/Traces.ts"
@@ -111,7 +110,7 @@ export class Organizations extends Context.Service<Organizations, {
   static readonly layer = Layer.effect(
     Organizations,
     Effect.gen(function*() {
-      const { runAudited } = yield* Decide
+      const { write } = yield* Decide
       const ids = yield* Ids
       const store = yield* OrganizationStore
 
@@ -143,12 +142,12 @@ export class Organizations extends Context.Service<Organizations, {
         return organization
       })
 
-      const updateOrganization = operation("organizations.update")(function*(input: UpdateOrganization) {
+      const updateOrganization = write("organizations.update", function*(input: UpdateOrganization) {
         const { organization_id } = yield* CurrentActor
-        return yield* runAudited("organizations.update", {
+        return {
           load: store.find(organization_id),
           decide: (found) => update(found, input)
-        })
+        }
       })
 
       return Organizations.of({ create, get, list: store.list, update: updateOrganization })

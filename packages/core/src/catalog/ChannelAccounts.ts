@@ -8,7 +8,6 @@ import { Context, Effect, Layer, Option, Redacted, Result } from "effect"
 import { CurrentActor } from "../kernel/Actor.ts"
 import { concurrently } from "../kernel/Concurrency.ts"
 import { ChannelId, Ids, type OrganizationId } from "../kernel/Ids.ts"
-import { operation } from "../kernel/Operations.ts"
 import { resealAll, type SealedSecrets } from "../kernel/Resealing.ts"
 import { makeOpenOnce, Secrets, SecretUnreadable } from "../kernel/Secrets.ts"
 import * as Changes from "../work/Changes.ts"
@@ -143,30 +142,28 @@ const makeSeal = Effect.map(
 
 const makeConnect = Effect.gen(function*() {
   const rows = yield* Rows
-  const { runAudited } = yield* Decide
+  const { write } = yield* Decide
   const ids = yield* Ids
   const seal = yield* makeSeal
   const store = yield* ChannelAccountStore
 
-  return operation("channels.connect")(
-    function*(input: ConnectChannel, account_ids: AccountIds, token: ChannelToken) {
-      const { organization_id } = yield* CurrentActor
-      const id = ChannelId.make(ids.next())
-      const sealed_token = yield* seal(organization_id, id, token)
-      return yield* runAudited("channels.connect", {
-        load: Effect.all({
-          others: rows.list(ChannelRows, organization_id),
-          taker: store.locateByAccount(input.type, account_ids.account_id)
-        }, concurrently),
-        decide: (loaded, context) => connectAccount(loaded, id, input, { account_ids, sealed_token }, context)
-      })
+  return write("channels.connect", function*(input: ConnectChannel, account_ids: AccountIds, token: ChannelToken) {
+    const { organization_id } = yield* CurrentActor
+    const id = ChannelId.make(ids.next())
+    const sealed_token = yield* seal(organization_id, id, token)
+    return {
+      load: Effect.all({
+        others: rows.list(ChannelRows, organization_id),
+        taker: store.locateByAccount(input.type, account_ids.account_id)
+      }, concurrently),
+      decide: (loaded, context) => connectAccount(loaded, id, input, { account_ids, sealed_token }, context)
     }
-  )
+  })
 })
 
 const makeSetToken = Effect.gen(function*() {
   const rows = yield* Rows
-  const { runAudited } = yield* Decide
+  const { write } = yield* Decide
   const seal = yield* makeSeal
   const store = yield* ChannelAccountStore
 
@@ -185,18 +182,19 @@ const makeSetToken = Effect.gen(function*() {
     return { ...found, taker }
   })
 
-  return operation("channels.set_token")(
+  return write(
+    "channels.set_token",
     function*(channel_id: ChannelId, token: ChannelToken, account_ids: Option.Option<AccountIds>) {
       const { organization_id } = yield* CurrentActor
       const sealed_token = yield* seal(organization_id, channel_id, token)
-      yield* runAudited("channels.set_token", {
+      return {
         load: load(organization_id, channel_id, account_ids),
         decide: (loaded, context) =>
           Result.map(
             setToken(loaded, account_ids, sealed_token, context),
             ({ changes }) => ({ result: { id: channel_id }, changes })
           )
-      })
+      }
     }
   )
 })
@@ -259,13 +257,14 @@ export class ChannelAccounts extends Context.Service<ChannelAccounts, {
     ChannelAccounts,
     Effect.gen(function*() {
       const openFound = yield* makeOpenFound
+      const setTokenOf = yield* makeSetToken
       const rows = yield* Rows
       const secrets = yield* Secrets
       const store = yield* ChannelAccountStore
 
       return ChannelAccounts.of({
         connect: yield* makeConnect,
-        setToken: yield* makeSetToken,
+        setToken: (...input) => Effect.asVoid(setTokenOf(...input)),
         find: (channel_id) =>
           Effect.map(rows.locate(ChannelAccountRows, channel_id), Option.map(({ row }) => toAccount(row))),
         open: (channel_id) => Effect.flatMap(rows.locate(ChannelAccountRows, channel_id), openFound),

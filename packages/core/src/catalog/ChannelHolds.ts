@@ -166,7 +166,7 @@ export class ChannelHolds extends Context.Service<ChannelHolds, {
   static readonly layer = Layer.effect(
     ChannelHolds,
     Effect.gen(function*() {
-      const { runAudited } = yield* Decide
+      const { write } = yield* Decide
       const rows = yield* Rows
       const store = yield* ChannelHoldStore
 
@@ -177,17 +177,16 @@ export class ChannelHolds extends Context.Service<ChannelHolds, {
         return found.filter((hold) => Option.isSome(active(Option.some(hold), now)))
       })()
 
-      const resume = operation("channels.resume")(function*(channel_id: ChannelId) {
+      const resumeChannel = write("channels.resume", function*(channel_id: ChannelId) {
         const { organization_id } = yield* CurrentActor
-        const { isResumed } = yield* runAudited("channels.resume", {
+        return {
           load: rows.find(ChannelHoldRows, organization_id, channel_id),
           decide: (found) =>
             Result.succeed({
               result: { id: channel_id, isResumed: Option.exists(found, isPause) },
               changes: Option.isNone(found) ? Changes.none : ChannelHoldRows.remove({ channel_id })
             })
-        })
-        return isResumed
+        }
       })
 
       const countPaused = Effect.map(store.countPaused, (all) => all.reduce((sum, { count }) => sum + count, 0))
@@ -200,7 +199,12 @@ export class ChannelHolds extends Context.Service<ChannelHolds, {
         }
       }).pipe(Effect.withTracerEnabled(false))
 
-      return ChannelHolds.of({ list, resume, countPaused, measure })
+      return ChannelHolds.of({
+        list,
+        resume: (id) => Effect.map(resumeChannel(id), ({ isResumed }) => isResumed),
+        countPaused,
+        measure
+      })
     })
   )
 }

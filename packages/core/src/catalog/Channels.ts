@@ -96,7 +96,7 @@ export class Channels extends Context.Service<Channels, {
   static readonly layer = Layer.effect(
     Channels,
     Effect.gen(function*() {
-      const { runAudited } = yield* Decide
+      const { write } = yield* Decide
       const rows = yield* Rows
 
       const list = operation("channels.list")(function*() {
@@ -104,12 +104,12 @@ export class Channels extends Context.Service<Channels, {
         return (yield* rows.list(ChannelRows, organization_id)).map(toChannel)
       })()
 
-      const connectChannel = operation("channels.connect")(function*(input: ConnectChannel) {
+      const connectChannel = write("channels.connect", function*(input: ConnectChannel) {
         const { organization_id } = yield* CurrentActor
-        return yield* runAudited("channels.connect", {
+        return {
           load: rows.list(ChannelRows, organization_id),
           decide: (others, context) => connect(others, ChannelId.make(context.uuid()), input, context)
-        })
+        }
       })
 
       return Channels.of({ list, connect: connectChannel })

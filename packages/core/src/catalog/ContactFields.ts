@@ -140,7 +140,7 @@ export class ContactFields extends Context.Service<ContactFields, {
   static readonly layer = Layer.effect(
     ContactFields,
     Effect.gen(function*() {
-      const { runAudited } = yield* Decide
+      const { write } = yield* Decide
       const organizations = yield* OrganizationStore
       const rows = yield* Rows
 
@@ -149,16 +149,16 @@ export class ContactFields extends Context.Service<ContactFields, {
         return (yield* rows.list(ContactFieldRows, organization_id)).map(toContactField)
       })()
 
-      const createContactField = operation("contact_fields.create")(function*(input: CreateContactField) {
+      const createContactField = write("contact_fields.create", function*(input: CreateContactField) {
         const { organization_id } = yield* CurrentActor
-        return yield* runAudited("contact_fields.create", {
+        return {
           // Loads the organization first: its version must not be newer than the count that it protects.
           load: Effect.all({
             organization: organizations.find(organization_id),
             fields: rows.list(ContactFieldRows, organization_id)
           }),
           decide: (loaded, context) => create(loaded, input, context)
-        })
+        }
       })
 
       return ContactFields.of({ list, create: createContactField })

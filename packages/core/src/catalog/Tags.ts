@@ -13,7 +13,6 @@ import { operation } from "../kernel/Operations.ts"
 import { foldCase, trimmedText } from "../kernel/Text.ts"
 import * as Changes from "../work/Changes.ts"
 import { Decide, type DecisionContext, type Write } from "../work/Decide.ts"
-import type { Respond } from "../work/RecordedResponses.ts"
 import { declareRows, pickFields, Rows } from "../work/Rows.ts"
 
 // ---------------------------------------------------------------- data
@@ -109,20 +108,20 @@ export class Tags extends Context.Service<Tags, {
   static readonly layer = Layer.effect(
     Tags,
     Effect.gen(function*() {
-      const { runAudited } = yield* Decide
+      const { write } = yield* Decide
       const organizations = yield* OrganizationStore
       const rows = yield* Rows
 
-      const createTag = operation("tags.create")(function*<Out>(input: CreateTag, respond?: Respond<Tag, Out>) {
+      const createTag = write("tags.create", function*(input: CreateTag) {
         const { organization_id } = yield* CurrentActor
-        return yield* runAudited("tags.create", {
+        return {
           // Loads the organization first: its version must not be newer than the count that it protects.
           load: Effect.all({
             organization: organizations.find(organization_id),
             tags: rows.list(TagRows, organization_id)
           }),
           decide: (loaded, context) => create(loaded, input, context)
-        }, respond)
+        }
       })
 
       const list = operation("tags.list")(function*() {

@@ -216,12 +216,12 @@ const recorded = (result: Upserted): Effect.Effect<EncodedResponse> =>
 const isUnfinished = (error: KeyError | UpsertRejection): error is KeyError =>
   error._tag === "IdempotencyConflict" || error._tag === "RequestProcessing" || error._tag === "StorageExhausted"
 
-/** Makes the functions that upsert one contact, by itself or as a part of a request, and the function that only previews it. */
+/** Makes the functions that upsert one contact, and that only preview it. */
 const makeUpsertOne = Effect.gen(function*() {
   const { next: uuid } = yield* Ids
   const findMatch = yield* makeFindMatch
   const loadReferences = yield* makeLoadReferences
-  const { runAudited } = yield* Decide
+  const { write } = yield* Decide
   const store = yield* ContactStore
 
   /** Finds the contact with the value of the match. */
@@ -246,25 +246,16 @@ const makeUpsertOne = Effect.gen(function*() {
     return { ...yield* findContact(organization_id, wanted), references }
   })
 
-  /** Returns how a contact is upserted. */
-  const operationOf = (organization_id: OrganizationId, wanted: Wanted) => ({
-    load: load(organization_id, wanted),
-    decide: (loaded: Loaded, context: DecisionContext) =>
-      Result.map(
-        upsert(wanted, loaded, context),
-        ({ changes, result }) => ({ result: toUpserted(result), changes })
-      )
-  })
-
-  const upsertOne = Effect.fnUntraced(function*(wanted: Wanted) {
+  const upsertOne = write("contacts.upsert", function*(wanted: Wanted) {
     const { organization_id } = yield* CurrentActor
-    return yield* runAudited("contacts.upsert", operationOf(organization_id, wanted))
-  })
-
-  const upsertPart = Effect.fnUntraced(function*(wanted: Wanted, record: KeyedRequest) {
-    const { organization_id } = yield* CurrentActor
-    const respond: Respond<Upserted, EncodedResponse> = { encode: recorded, record }
-    return yield* runAudited("contacts.upsert", operationOf(organization_id, wanted), respond)
+    return {
+      load: load(organization_id, wanted),
+      decide: (loaded, context) =>
+        Result.map(
+          upsert(wanted, loaded, context),
+          ({ changes, result }) => ({ result: toUpserted(result), changes })
+        )
+    }
   })
 
   const previewOne = Effect.fnUntraced(function*(wanted: Wanted, upserted: UpsertPreview) {
@@ -273,7 +264,7 @@ const makeUpsertOne = Effect.gen(function*() {
     return preview(upserted, wanted, loaded, { now: yield* DateTime.now, uuid })
   })
 
-  return { previewOne, upsertOne, upsertPart }
+  return { previewOne, upsertOne }
 })
 
 /** How many people all requests upsert at once. More would occupy the event loop for seconds. */
@@ -318,7 +309,7 @@ export class ContactUpserts extends Context.Service<ContactUpserts, {
     ContactUpserts,
     Effect.gen(function*() {
       const parts = yield* IdempotentParts
-      const { previewOne, upsertOne, upsertPart } = yield* makeUpsertOne
+      const { previewOne, upsertOne } = yield* makeUpsertOne
       const turns = new Turns<OrganizationId>({ places: people_at_once })
 
       /**
@@ -329,7 +320,7 @@ export class ContactUpserts extends Context.Service<ContactUpserts, {
         { index, wanted }: Item,
         request: KeyedRequest
       ): Effect.Effect<UpsertResult, KeyError, CurrentActor> =>
-        parts.once(request, String(index), (part) => upsertPart(wanted, part)).pipe(
+        parts.once(request, String(index), (record) => upsertOne(wanted, { encode: recorded, record })).pipe(
           Effect.map((response): UpsertResult => Result.succeed(readRecorded(response))),
           Effect.catch((error) => isUnfinished(error) ? Effect.fail(error) : Effect.succeed(Result.fail(error)))
         )

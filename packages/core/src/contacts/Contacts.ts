@@ -18,7 +18,6 @@ import {
 } from "../kernel/Page.ts"
 import type { AuditRecord } from "../work/Audit.ts"
 import { Decide, type Write } from "../work/Decide.ts"
-import type { Respond } from "../work/RecordedResponses.ts"
 import {
   type Contact,
   type ContactChanged,
@@ -185,19 +184,17 @@ export class Contacts extends Context.Service<Contacts, {
   static readonly layer = Layer.effect(
     Contacts,
     Effect.gen(function*() {
-      const { runAudited } = yield* Decide
+      const { write } = yield* Decide
       const loadChecked = yield* makeLoadChecked
       const loadReferences = yield* makeLoadReferences
       const store = yield* ContactStore
 
-      const createContact = operation("contacts.create")(
-        function*<Out>(input: CreateContact, respond?: Respond<Contact, Out>) {
-          return yield* runAudited("contacts.create", {
-            load: loadReferences([input]),
-            decide: (references, context) => create(references, input, context)
-          }, respond)
+      const createContact = write("contacts.create", function*(input: CreateContact) {
+        return {
+          load: loadReferences([input]),
+          decide: (references, context) => create(references, input, context)
         }
-      )
+      })
 
       const get = operation("contacts.get")(function*(id: ContactId) {
         const { organization_id } = yield* CurrentActor
@@ -205,31 +202,29 @@ export class Contacts extends Context.Service<Contacts, {
         return yield* Effect.fromOption(found, () => new ContactNotFound())
       })
 
-      const updateContact = operation("contacts.update")(function*<Out>(
+      const updateContact = write("contacts.update", function*(
         id: ContactId,
         input: UpdateContact,
-        precondition?: ContactPrecondition,
-        respond?: Respond<Contact, Out>
+        precondition?: ContactPrecondition
       ) {
         const { organization_id } = yield* CurrentActor
-        return yield* runAudited("contacts.update", {
+        return {
           load: zipConcurrently(loadChecked(organization_id, id, precondition), loadReferences([input])),
           decide: ([checked, references], context) =>
             ifMet(checked, (found) => update(found, references, input, context))
-        }, respond)
+        }
       })
 
-      const addNoteToContact = operation("contacts.add_note")(function*<Out>(
+      const addNoteToContact = write("contacts.add_note", function*(
         id: ContactId,
         input: AddNote,
-        precondition?: ContactPrecondition,
-        respond?: Respond<Contact, Out>
+        precondition?: ContactPrecondition
       ) {
         const { organization_id } = yield* CurrentActor
-        return yield* runAudited("contacts.add_note", {
+        return {
           load: loadChecked(organization_id, id, precondition),
           decide: (checked, context) => ifMet(checked, (found) => addNote(found, input, context))
-        }, respond)
+        }
       })
 
       return Contacts.of({

@@ -21,7 +21,6 @@ import {
 } from "../kernel/Page.ts"
 import * as Changes from "../work/Changes.ts"
 import { Decide, type DecisionContext, type Write } from "../work/Decide.ts"
-import type { Respond } from "../work/RecordedResponses.ts"
 import { Rows } from "../work/Rows.ts"
 import {
   type AssignConversation,
@@ -201,7 +200,7 @@ export class Conversations extends Context.Service<Conversations, {
     Effect.gen(function*() {
       const cursors = yield* Cursors
       const loadAssignment = yield* makeLoadAssignment
-      const { runAudited } = yield* Decide
+      const { write } = yield* Decide
       const store = yield* ConversationStore
 
       const get = operation("conversations.get")(function*(id: ConversationId) {
@@ -221,35 +220,33 @@ export class Conversations extends Context.Service<Conversations, {
         return { ...page, data: page.data.map(toConversation) }
       })
 
-      const assignConversation = operation("conversations.assign")(
-        function*<Out>(id: ConversationId, input: AssignConversation, respond?: Respond<Conversation, Out>) {
+      const assignConversation = write(
+        "conversations.assign",
+        function*(id: ConversationId, input: AssignConversation) {
           const { organization_id } = yield* CurrentActor
-          return yield* runAudited("conversations.assign", {
+          return {
             load: loadAssignment(organization_id, id, input),
             decide: (loaded, context) => assign(loaded, input, context)
-          }, respond)
+          }
         }
       )
 
-      const closeConversation = operation("conversations.close")(
-        function*<Out>(id: ConversationId, input: CloseConversation, respond?: Respond<Conversation, Out>) {
-          const { organization_id } = yield* CurrentActor
-          return yield* runAudited("conversations.close", {
-            load: store.find(organization_id, id),
-            decide: (conversation, context) => close(conversation, input, context)
-          }, respond)
+      const closeConversation = write("conversations.close", function*(id: ConversationId, input: CloseConversation) {
+        const { organization_id } = yield* CurrentActor
+        return {
+          load: store.find(organization_id, id),
+          decide: (conversation, context) => close(conversation, input, context)
         }
-      )
+      })
 
-      const reopenConversation = operation("conversations.reopen")(function*<Out>(
-        id: ConversationId,
-        respond?: Respond<Conversation, Out>
+      const reopenConversation = write("conversations.reopen", function*(
+        id: ConversationId
       ) {
         const { organization_id } = yield* CurrentActor
-        return yield* runAudited("conversations.reopen", {
+        return {
           load: store.find(organization_id, id),
           decide: reopen
-        }, respond)
+        }
       })
 
       return Conversations.of({

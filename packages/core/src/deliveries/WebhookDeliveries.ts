@@ -22,7 +22,6 @@ import { WebhookDisabled, WebhookNotFound, type WebhookRow, WebhookRows } from "
 import { orNotFound } from "../webhooks/WebhookDecisions.ts"
 import * as Changes from "../work/Changes.ts"
 import { Decide, type DecisionContext, type Write } from "../work/Decide.ts"
-import type { Respond } from "../work/RecordedResponses.ts"
 import { Rows } from "../work/Rows.ts"
 import type { Claim } from "../work/WorkQueue.ts"
 import type { Attempt } from "./WebhookAttempt.ts"
@@ -145,7 +144,7 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
   static readonly layer = Layer.effect(
     WebhookDeliveries,
     Effect.gen(function*() {
-      const { runAudited } = yield* Decide
+      const { write } = yield* Decide
       const store = yield* WebhookDeliveryStore
       const rows = yield* Rows
 
@@ -159,28 +158,24 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
         return deliveries
       })
 
-      const retryDelivery = operation("webhook_deliveries.retry")(
-        function*<Out>(webhook_id: WebhookId, id: WebhookDeliveryId, respond?: Respond<WebhookDelivery, Out>) {
-          const { organization_id } = yield* CurrentActor
-          return yield* runAudited("webhook_deliveries.retry", {
-            load: Effect.all({
-              outgoing: store.load(organization_id, id),
-              webhook: rows.find(WebhookRows, organization_id, webhook_id)
-            }, concurrently),
-            decide: ({ outgoing, webhook }, context) => retry(outgoing, webhook, context)
-          }, respond)
+      const retryDelivery = write("webhook_deliveries.retry", function*(webhook_id: WebhookId, id: WebhookDeliveryId) {
+        const { organization_id } = yield* CurrentActor
+        return {
+          load: Effect.all({
+            outgoing: store.load(organization_id, id),
+            webhook: rows.find(WebhookRows, organization_id, webhook_id)
+          }, concurrently),
+          decide: ({ outgoing, webhook }, context) => retry(outgoing, webhook, context)
         }
-      )
+      })
 
-      const testWebhook = operation("webhooks.test")(
-        function*<Out>(webhook_id: WebhookId, respond?: Respond<WebhookDelivery, Out>) {
-          const { organization_id } = yield* CurrentActor
-          return yield* runAudited("webhooks.test", {
-            load: rows.find(WebhookRows, organization_id, webhook_id),
-            decide: (webhook, context) => Result.flatMap(orNotFound(webhook), (row) => test(row, context))
-          }, respond)
+      const testWebhook = write("webhooks.test", function*(webhook_id: WebhookId) {
+        const { organization_id } = yield* CurrentActor
+        return {
+          load: rows.find(WebhookRows, organization_id, webhook_id),
+          decide: (webhook, context) => Result.flatMap(orNotFound(webhook), (row) => test(row, context))
         }
-      )
+      })
 
       return WebhookDeliveries.of({ list, retry: retryDelivery, test: testWebhook })
     })

@@ -215,15 +215,22 @@ const makeEraseConversations = Effect.gen(function*() {
 export const makeErase = Effect.gen(function*() {
   const contacts = yield* ContactStore
   const eraseConversations = yield* makeEraseConversations
-  const { runAudited } = yield* Decide
+  const { write } = yield* Decide
   const store = yield* PersonalDataStore
+
+  const eraseFields = write("contacts.erase", function*(id: ContactId) {
+    const { organization_id } = yield* CurrentActor
+    return {
+      load: Effect.all({
+        found: contacts.load(organization_id, id),
+        network_ids: store.networkIds(organization_id, id)
+      }, concurrently),
+      decide: eraseContact
+    }
+  })
 
   return operation("contacts.erase")(function*(id: ContactId) {
     const { organization_id } = yield* CurrentActor
-    const load = Effect.all({
-      found: contacts.load(organization_id, id),
-      network_ids: store.networkIds(organization_id, id)
-    }, concurrently)
     const { primary_phone } = yield* Effect.fromOption(
       yield* contacts.load(organization_id, id),
       () => new ContactNotFound()
@@ -231,9 +238,9 @@ export const makeErase = Effect.gen(function*() {
     yield* store.eraseCallbacks(organization_id, id, primary_phone === null ? [] : spellings(primary_phone))
     // From here on, the person's network IDs lead to no identity. What was decided before can still be committed until
     // `eraseConversations` has written the conversations, so it runs after this, and then the contact's preview is erased.
-    yield* runAudited("contacts.erase", { load, decide: eraseContact })
+    yield* eraseFields(id)
     yield* eraseConversations(organization_id, id)
-    yield* runAudited("contacts.erase", { load, decide: eraseContact })
+    yield* eraseFields(id)
     // Last: until the contact's preview is erased, a request can load it and commit copies.
     yield* store.eraseCopies(organization_id, id)
   })

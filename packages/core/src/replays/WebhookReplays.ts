@@ -11,7 +11,6 @@ import * as Outcome from "../deliveries/WebhookOutcome.ts"
 import { CurrentActor } from "../kernel/Actor.ts"
 import { concurrently } from "../kernel/Concurrency.ts"
 import { type OrganizationId, WebhookId, WebhookReplayId } from "../kernel/Ids.ts"
-import { operation } from "../kernel/Operations.ts"
 import { traced } from "../kernel/Traces.ts"
 import {
   healthy,
@@ -25,7 +24,6 @@ import {
 import * as Changes from "../work/Changes.ts"
 import { event_age_max } from "../work/Changes.ts"
 import { Decide, type DecisionContext, type Write } from "../work/Decide.ts"
-import type { Respond } from "../work/RecordedResponses.ts"
 import { Rows } from "../work/Rows.ts"
 import type { ClaimedWork } from "../work/WorkQueue.ts"
 import {
@@ -180,7 +178,7 @@ export class WebhookReplays extends Context.Service<WebhookReplays, {
   static readonly layer = Layer.effect(
     WebhookReplays,
     Effect.gen(function*() {
-      const { runAudited, settle } = yield* Decide
+      const { write, settle } = yield* Decide
       const postBatch = yield* makePostBatch
       const rows = yield* Rows
 
@@ -190,15 +188,13 @@ export class WebhookReplays extends Context.Service<WebhookReplays, {
           webhook: rows.find(WebhookRows, organization_id, webhook_id)
         }, concurrently)
 
-      const startReplay = operation("webhooks.replay")(
-        function*<Out>(webhook_id: WebhookId, input: ReplayWebhook, respond?: Respond<WebhookReplay, Out>) {
-          const { organization_id } = yield* CurrentActor
-          return yield* runAudited("webhooks.replay", {
-            load: load(organization_id, webhook_id),
-            decide: (loaded, context) => start(loaded, input, context)
-          }, respond)
+      const startReplay = write("webhooks.replay", function*(webhook_id: WebhookId, input: ReplayWebhook) {
+        const { organization_id } = yield* CurrentActor
+        return {
+          load: load(organization_id, webhook_id),
+          decide: (loaded, context) => start(loaded, input, context)
         }
-      )
+      })
 
       const settleWith = (
         claimed: ClaimedWork,

@@ -24,7 +24,6 @@ import { complete, type CursorInvalid, Cursors, type ListOptions, type Page, typ
 import { resultFunction } from "../kernel/ResultFunction.ts"
 import * as Changes from "../work/Changes.ts"
 import { Decide, type DecisionContext, type Write } from "../work/Decide.ts"
-import type { Respond } from "../work/RecordedResponses.ts"
 import { type Content, isWithin, TextTooLong } from "./MessagingProvider.ts"
 import {
   everySend,
@@ -261,29 +260,26 @@ export class Sends extends Context.Service<Sends, {
       const cursors = yield* Cursors
       const loadSend = yield* makeLoadSend
       const loadStart = yield* makeLoadStart
-      const { runAudited } = yield* Decide
+      const { write } = yield* Decide
       const store = yield* SendStore
 
-      const startConversation = operation("sends.start")(
-        function*<Out>(input: StartConversation, respond?: Respond<Send, Out>) {
-          const { member_id, organization_id } = yield* CurrentActor
-          return yield* runAudited("sends.start", {
-            load: loadStart(organization_id, input),
-            decide: (loaded, context) => start(loaded, member_id, input, context)
-          }, respond)
+      const startConversation = write("sends.start", function*(input: StartConversation) {
+        const { member_id, organization_id } = yield* CurrentActor
+        return {
+          load: loadStart(organization_id, input),
+          decide: (loaded, context) => start(loaded, member_id, input, context)
         }
-      )
+      })
 
-      const sendMessage = operation("sends.send")(function*<Out>(
+      const sendMessage = write("sends.send", function*(
         conversation_id: ConversationId,
-        input: SendMessage,
-        respond?: Respond<Send, Out>
+        input: SendMessage
       ) {
         const { member_id, organization_id } = yield* CurrentActor
-        return yield* runAudited("sends.send", {
+        return {
           load: loadSend(organization_id, conversation_id, input),
           decide: (loaded, context) => send(loaded, member_id, input, context)
-        }, respond)
+        }
       })
 
       const get = operation("sends.get")(function*(id: SendId) {

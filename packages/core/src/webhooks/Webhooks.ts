@@ -19,7 +19,6 @@ import { type InsufficientScope, operation, requireScopes } from "../kernel/Oper
 import { resealAll, type SealedSecrets } from "../kernel/Resealing.ts"
 import { Secrets } from "../kernel/Secrets.ts"
 import { Decide, type Write } from "../work/Decide.ts"
-import type { Respond } from "../work/RecordedResponses.ts"
 import { Rows } from "../work/Rows.ts"
 import { acceptedBy, destinationFor, Destinations } from "./Destinations.ts"
 import {
@@ -91,15 +90,14 @@ export class WebhookStore extends Context.Service<
 
 const makeCreate = Effect.gen(function*() {
   const acceptUrl = yield* makeAcceptUrl
-  const { runAudited } = yield* Decide
+  const { write } = yield* Decide
   const ids = yield* Ids
   const organizations = yield* OrganizationStore
   const secrets = yield* Secrets
   const store = yield* WebhookStore
 
-  return operation("webhooks.create")(function*<Out>(
-    { event_types, include_resource = false, url: given }: CreateWebhook,
-    respond?: Respond<CreatedWebhook, Out>
+  return write("webhooks.create", function*(
+    { event_types, include_resource = false, url: given }: CreateWebhook
   ) {
     const actor = yield* CurrentActor
     const { organization_id } = actor
@@ -108,7 +106,7 @@ const makeCreate = Effect.gen(function*() {
     const id = WebhookId.make(ids.next())
     const signing_secret = Redacted.value(yield* newSecret)
     const sealed_secret = yield* secrets.seal(secretContext(organization_id, id), signing_secret)
-    return yield* runAudited("webhooks.create", {
+    return {
       // Loads the organization first: its version must not be newer than the count that it protects.
       load: Effect.all({
         organization: organizations.find(organization_id),
@@ -119,37 +117,36 @@ const makeCreate = Effect.gen(function*() {
           create(loaded, { id, url, event_types, include_resource, sealed_secret }, context),
           withSecret(signing_secret)
         )
-    }, respond)
+    }
   })
 })
 
 const makeUpdate = Effect.gen(function*() {
   const acceptUrl = yield* makeAcceptUrl
-  const { runAudited } = yield* Decide
+  const { write } = yield* Decide
   const rows = yield* Rows
 
-  return operation("webhooks.update")(function*<Out>(
+  return write("webhooks.update", function*(
     id: WebhookId,
-    { url, ...rest }: UpdateWebhook,
-    respond?: Respond<Webhook, Out>
+    { url, ...rest }: UpdateWebhook
   ) {
     const actor = yield* CurrentActor
     const { organization_id } = actor
     const set = url === undefined ? rest : { ...rest, url: yield* Effect.fromResult(acceptUrl(url, actor)) }
     const mayRead = yield* Effect.result(requireScopes("webhooks.update", resource_scopes))
-    return yield* runAudited("webhooks.update", {
+    return {
       load: rows.find(WebhookRows, organization_id, id),
       decide: (row) =>
         Result.flatMap(orNotFound(row), (webhook) => {
           const includes = set.include_resource ?? webhook.include_resource
           return Result.flatMap(includes ? mayRead : Result.void, () => update(webhook, set))
         })
-    }, respond)
+    }
   })
 })
 
 const makeRotateSecret = Effect.gen(function*() {
-  const { runAudited } = yield* Decide
+  const { write } = yield* Decide
   const rows = yield* Rows
   const secrets = yield* Secrets
 
@@ -162,20 +159,18 @@ const makeRotateSecret = Effect.gen(function*() {
     return { row, sealed_secret }
   })
 
-  return operation("webhooks.rotate_secret")(
-    function*<Out>(id: WebhookId, respond?: Respond<CreatedWebhook, Out>) {
-      const { organization_id } = yield* CurrentActor
-      const signing_secret = Redacted.value(yield* newSecret)
-      return yield* runAudited("webhooks.rotate_secret", {
-        load: load(organization_id, id, signing_secret),
-        decide: ({ row, sealed_secret }) =>
-          Result.map(
-            Result.flatMap(orNotFound(row), (webhook) => rotate(webhook, sealed_secret)),
-            withSecret(signing_secret)
-          )
-      }, respond)
+  return write("webhooks.rotate_secret", function*(id: WebhookId) {
+    const { organization_id } = yield* CurrentActor
+    const signing_secret = Redacted.value(yield* newSecret)
+    return {
+      load: load(organization_id, id, signing_secret),
+      decide: ({ row, sealed_secret }) =>
+        Result.map(
+          Result.flatMap(orNotFound(row), (webhook) => rotate(webhook, sealed_secret)),
+          withSecret(signing_secret)
+        )
     }
-  )
+  })
 })
 
 /** Operations on the current actor's webhooks. */
@@ -215,7 +210,7 @@ export class Webhooks extends Context.Service<Webhooks, {
   static readonly layer = Layer.effect(
     Webhooks,
     Effect.gen(function*() {
-      const { runAudited } = yield* Decide
+      const { write } = yield* Decide
       const rows = yield* Rows
       const secrets = yield* Secrets
       const store = yield* WebhookStore
@@ -235,19 +230,17 @@ export class Webhooks extends Context.Service<Webhooks, {
         )
       })
 
-      const disableWebhook = operation("webhooks.disable")(
-        function*<Out>(id: WebhookId, respond?: Respond<Webhook, Out>) {
-          const { organization_id } = yield* CurrentActor
-          return yield* runAudited("webhooks.disable", {
-            load: rows.find(WebhookRows, organization_id, id),
-            decide: (row, context) =>
-              Result.map(orNotFound(row), (webhook) => {
-                const health = Struct.pick(webhook, ["consecutive_failures", "first_failure_at"])
-                return disable(webhook, health, context.now, "request", context)
-              })
-          }, respond)
+      const disableWebhook = write("webhooks.disable", function*(id: WebhookId) {
+        const { organization_id } = yield* CurrentActor
+        return {
+          load: rows.find(WebhookRows, organization_id, id),
+          decide: (row, context) =>
+            Result.map(orNotFound(row), (webhook) => {
+              const health = Struct.pick(webhook, ["consecutive_failures", "first_failure_at"])
+              return disable(webhook, health, context.now, "request", context)
+            })
         }
-      )
+      })
 
       return Webhooks.of({
         create: yield* makeCreate,

@@ -10,7 +10,7 @@
 import { Context, DateTime, Effect, Layer, Result } from "effect"
 import { type Actor, CurrentActor, RequestId } from "../kernel/Actor.ts"
 import { Ids, type OrganizationId } from "../kernel/Ids.ts"
-import { type AuditedOperation, rulesOf } from "../kernel/Operations.ts"
+import { type AuditedOperation, operation, rulesOf } from "../kernel/Operations.ts"
 import * as Audit from "./Audit.ts"
 import * as Changes from "./Changes.ts"
 import type { DecisionContext } from "./Changes.ts"
@@ -101,12 +101,17 @@ export interface LoadAndDecide<Loaded, A, Rejection, R> {
 
 /** An operation of an actor that writes. */
 export interface Write<Input extends ReadonlyArray<unknown>, Result, Rejection> {
-  (...input: Input): Effect.Effect<Result, Rejection | ConcurrentChanges | StorageExhausted, CurrentActor>
+  (...input: Input): Effect.Effect<Result, Rejection | ConcurrentChanges, CurrentActor>
   /** Returns the response to a request, which is committed under the request's idempotency key. */
   <Out>(
     ...input: readonly [...Input, respond: Respond<Result, Out> | undefined]
   ): Effect.Effect<Out, Rejection | ConcurrentChanges | StorageExhausted, CurrentActor>
 }
+
+/** Returns how one call of an operation writes. It can fail before anything is loaded. */
+type DefineWrite<Input extends ReadonlyArray<unknown>, Step, Loaded, A, Rejection> = (
+  ...input: Input
+) => Generator<Step, LoadAndDecide<Loaded, A, Rejection, CurrentActor>, never>
 
 // ----------------------------------------------------------- decisions
 
@@ -193,29 +198,35 @@ const makeLoadDecideCommit = Effect.gen(function*() {
   })
 })
 
+/** What `write` is given, without the types that each operation has. */
+type AnyDefinition = (
+  ...input: ReadonlyArray<unknown>
+) => Effect.fn.Return<LoadAndDecide<unknown, Resource, unknown, CurrentActor>, unknown, CurrentActor>
+type AnyRespond = Respond<Resource, unknown> | undefined
+
 /** The ways to write. One instance serves the whole process, because its operations share the semaphores for retries. */
 export class Decide extends Context.Service<Decide, {
   /**
-   * Runs one operation of the current actor, and returns its result once it is
+   * Makes an operation of the current actor. A call returns its result once it is
    * committed. The commit includes an audit record about the resource with
    * the result's ID, unless an operator's command changes nothing. After 50
-   * conflicts, or after the time of its request (`WriteTime.ts`), it fails with `ConcurrentChanges`.
+   * conflicts, or after the time of its request (`WriteTime.ts`), the call fails with `ConcurrentChanges`.
    *
-   * With `respond` it returns the response instead. The response is encoded once, and
-   * committed under the request's idempotency key if it has one. If the organization's storage budget is used up, such a request
-   * fails with `StorageExhausted` and loads nothing, unless it is a part of one that has begun (`IdempotentParts.ts`).
+   * With a `respond` after the parameters of `define`, which have no defaults, the call returns the response instead. The
+   * response is encoded once, and committed under the request's idempotency key if it has one. If the organization's storage
+   * budget is used up, such a request fails with `StorageExhausted` and loads nothing, unless it is a part of one that has
+   * begun (`IdempotentParts.ts`).
    */
-  readonly runAudited: {
-    <Loaded, A extends Resource, Rejection, R>(
-      name: AuditedOperation,
-      operation: LoadAndDecide<Loaded, A, Rejection, R>
-    ): Effect.Effect<A, Rejection | ConcurrentChanges, R | CurrentActor>
-    <Loaded, A extends Resource, Rejection, R, Out>(
-      name: AuditedOperation,
-      operation: LoadAndDecide<Loaded, A, Rejection, R>,
-      respond: Respond<A, Out> | undefined
-    ): Effect.Effect<Out, Rejection | ConcurrentChanges | StorageExhausted, R | CurrentActor>
-  }
+  readonly write: <
+    Input extends ReadonlyArray<unknown>,
+    Step extends Effect.Effect<unknown, unknown, CurrentActor>,
+    Loaded,
+    A extends Resource,
+    Rejection
+  >(
+    name: AuditedOperation,
+    define: DefineWrite<Input, Step, Loaded, A, Rejection>
+  ) => Write<Input, A, Effect.Error<Step> | Rejection>
   /**
    * Runs one operation in an organization that no actor requested, such as storing an inbound message. Conflicts
    * without end are a defect.
@@ -253,23 +264,26 @@ export class Decide extends Context.Service<Decide, {
       const runAudited = Effect.fnUntraced(function*<Loaded, A extends Resource, Rejection, R, Out>(
         name: AuditedOperation,
         operation: LoadAndDecide<Loaded, A, Rejection, R>,
-        respond?: Respond<A, Out>
+        respond: Respond<A, Out> | undefined
       ) {
         const actor = yield* CurrentActor
         if (respond !== undefined && !RecordedResponses.isPart(respond.record)) {
           yield* storage.require(actor.organization_id)
         }
         const call: Call = { name, actor, request_id: yield* RequestId }
-        const makeRecords: MakeRecords<A, A | Out> = respond === undefined
-          ? returnResult(call)
-          : returnResponse(call, respond)
-        const returned = yield* runWith(actor.organization_id, operation, makeRecords)
-        // Without `respond`, `Out` is the type of the result.
-        return returned as Out
+        return yield* respond === undefined
+          ? runWith(actor.organization_id, operation, returnResult(call))
+          : runWith(actor.organization_id, operation, returnResponse(call, respond))
       })
 
+      const write = (name: AuditedOperation, define: AnyDefinition) =>
+        operation(name)(function*(...values: ReadonlyArray<unknown>) {
+          // `define` ignores the `respond` that follows its parameters.
+          return yield* runAudited(name, yield* define(...values), values[define.length] as AnyRespond)
+        })
+
       return Decide.of({
-        runAudited,
+        write: write as Decide["Service"]["write"],
         run: (organization_id, operation) =>
           runWith(organization_id, operation, withoutRecords).pipe(
             Effect.catch((error) => error instanceof ConcurrentChanges ? Effect.die(error) : Effect.fail(error))
