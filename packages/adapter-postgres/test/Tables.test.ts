@@ -2,7 +2,7 @@
 import { assert, layer } from "@effect/vitest"
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import * as Migrations from "@messaging-crm/adapter-postgres/Migrations"
-import { ChannelType, networkOf, started_type, types_with_phones } from "@messaging-crm/core/Channels"
+import { ChannelType, networkOf, started_type } from "@messaging-crm/core/Channels"
 import { tables } from "@messaging-crm/core/Tables"
 import { Config, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
@@ -61,17 +61,29 @@ layer(database, { timeout: "5 minutes" })("the database", (it) => {
       }
     }))
 
-  it.effect("names each type of channel with phones, or with templates, where it names one", () =>
+  it.effect("has a business account for each type of channel with templates", () =>
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
-      const functions = yield* sql<{ readonly text: string }>`
-        SELECT prosrc AS text
-        FROM pg_proc
-        WHERE pronamespace = current_schema()::regnamespace AND prosrc LIKE ${`%'${started_type}'%`}
+      const [check] = yield* sql<{ readonly text: string }>`
+        SELECT pg_get_constraintdef(oid) AS text
+        FROM pg_constraint
+        WHERE contype = 'c' AND conrelid = 'channels'::regclass AND pg_get_constraintdef(oid) LIKE '%(type = %'
+          AND pg_get_constraintdef(oid) LIKE '%business_account_id IS NOT NULL%'
       `
-      assert.isNotEmpty(functions)
-      assert.deepStrictEqual(types_with_phones, [started_type])
-      assert.deepStrictEqual(ChannelType.literals.filter((type) => networkOf(type).has_templates), [started_type])
+      assert.sameMembers(
+        Array.from(check?.text.matchAll(/'(\w+)'/g) ?? [], ([, type]) => type),
+        ChannelType.literals.filter((type) => networkOf(type).has_templates)
+      )
+    }))
+
+  it.effect("names no type of channel in a function", () =>
+    Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      const named = ChannelType.literals.map((type) => `%'${type}'%`)
+      const functions = yield* sql`
+        SELECT proname FROM pg_proc WHERE pronamespace = current_schema()::regnamespace AND prosrc LIKE ANY(${named}::text[])
+      `
+      assert.isEmpty(functions)
     }))
 
   it.effect("loses no table but the counters of keys in a crash", () =>

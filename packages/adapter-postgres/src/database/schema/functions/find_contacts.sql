@@ -13,7 +13,7 @@
 -- crafted text.
 CREATE OR REPLACE FUNCTION find_contacts(
   organization uuid, from_at timestamptz, from_id uuid, size bigint,
-  owner uuid, stage text, tag uuid, channel text, terms text[], since timestamptz
+  owner uuid, stage text, tag uuid, channel text, has_phones boolean, terms text[], since timestamptz
 ) RETURNS SETOF contacts
 LANGUAGE plpgsql STABLE ROWS 50
 AS $$
@@ -65,7 +65,7 @@ BEGIN
       ORDER BY cardinality(ids)
       LIMIT 1;
 
-      -- Otherwise, the contacts with an identity on the channel. A phone number counts as one on phone messaging. No index has
+      -- Otherwise, the contacts with an identity on the channel. If it has phones, a phone number counts as one. No index has
       -- their IDs, so this list takes the longest, and is made only if no other is short enough.
       IF channel IS NOT NULL AND found_ids IS NULL THEN
         SELECT coalesce(array_agg(id), '{}') INTO found_ids
@@ -73,7 +73,7 @@ BEGIN
           SELECT contact_id AS id FROM identities WHERE organization_id = organization AND channel_type = channel
           UNION ALL
           SELECT id FROM contacts
-          WHERE organization_id = organization AND channel = 'phone_messaging' AND primary_phone IS NOT NULL
+          WHERE organization_id = organization AND has_phones AND primary_phone IS NOT NULL
           LIMIT lookup_max + 1
         ) AS identified
         HAVING count(*) <= lookup_max;
@@ -118,7 +118,7 @@ BEGIN
       AND (tag IS NULL OR contact.tags @> tagged)
       AND (
         channel IS NULL
-        OR (channel = 'phone_messaging' AND contact.primary_phone IS NOT NULL)
+        OR (has_phones AND contact.primary_phone IS NOT NULL)
         OR contact.identities @> channel_filter
       )
       AND (terms IS NULL OR strpos(contact.search_text, terms[1]) > 0 OR strpos(contact.search_text, terms[2]) > 0)
