@@ -122,6 +122,36 @@ it.effect("finishes the items in progress when it is stopped, and claims no more
     assert.strictEqual((yield* get(second.id)).status, "queued")
   }).pipe(Effect.scoped, Effect.provide(world)))
 
+it.effect("executes the items of a claim during which it is stopped", () => {
+  const claimed = Deferred.makeUnsafe<void>()
+  const may_return = Deferred.makeUnsafe<void>()
+  const claims = Layer.effect(
+    WorkQueue,
+    Effect.map(WorkQueue, (queue) =>
+      WorkQueue.of({
+        ...queue,
+        claim: (options) =>
+          Effect.tap(queue.claim(options), ({ length }) =>
+            length === 0
+              ? Effect.void
+              : Effect.andThen(Deferred.succeed(claimed, undefined), Deferred.await(may_return)))
+      }))
+  ).pipe(Layer.provideMerge(Memory.layer))
+  const slow = Crm.layer.pipe(
+    Layer.provideMerge(Layer.mergeAll(claims, Provider.layer("callback_ref"), Ids.layer))
+  )
+  return Effect.gen(function*() {
+    const { get, start } = yield* queued
+    const { id } = yield* start("+4915112345678")
+    const fiber = yield* background
+    yield* Effect.andThen(TestClock.adjust("1 seconds"), Deferred.await(claimed))
+    const stopping = yield* Effect.forkChild(Fiber.interrupt(fiber), { startImmediately: true })
+    yield* Deferred.succeed(may_return, undefined)
+    yield* Fiber.join(stopping)
+    assert.strictEqual((yield* get(id)).status, "sent")
+  }).pipe(Effect.scoped, Effect.provide(slow))
+})
+
 it.effect("treats an attempt without a response within 20 seconds as unknown, also while it stops", () =>
   Effect.gen(function*() {
     const { get, start } = yield* queued
