@@ -68,7 +68,10 @@ const kinds: {
     (n) => ContactRows.update(contact_key(n), { tags: [] }),
     (n) => TagRows.update(tag_key(n), { color: "blue" })
   ],
-  remove: [(n) => TagRows.remove(tag_key(n)), (n) => ContactFieldRows.remove(field_key(n))],
+  remove: [
+    (n) => Changes.removable(TagRows).remove(tag_key(n)),
+    (n) => Changes.removable(ContactFieldRows).remove(field_key(n))
+  ],
   aliases: [(n) => Changes.aliases({ channel_type: "phone_messaging", name: `${n}`, identity_id: uuid(n) })],
   touch: [(n) =>
     Changes.touch({

@@ -38,11 +38,13 @@ export interface ChannelHold extends Schema.Schema.Type<typeof ChannelHold> {}
 
 export type ChannelHoldRow = Row<ChannelHold>
 
-export const ChannelHoldRows = declareRows(ChannelHold)({
-  name: "channel_holds",
-  key: { channel_id: "uuid" },
-  list: { order: ["held_at", "channel_id"] }
-})
+export const ChannelHoldRows = Changes.removable(
+  declareRows(ChannelHold)({
+    name: "channel_holds",
+    key: { channel_id: "uuid" },
+    list: { order: ["held_at", "channel_id"] }
+  })
+)
 
 // ----------------------------------------------------------- decisions
 

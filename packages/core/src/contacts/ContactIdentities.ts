@@ -100,6 +100,30 @@ const toContactIdentity = (
   { first_name, id: contact_id, last_name }: KnownIdentity["contact"] | Contact
 ): ContactIdentity => ({ identity_id, contact_id, first_name, last_name, display_name, external_id, username })
 
+/** Returns an identity that is new, without a preference for marketing messages. */
+export const newIdentity = (
+  { channel_type, display_name, external_id, username }: Omit<Identity, "id" | keyof typeof no_marketing_preference>,
+  { uuid }: DecisionContext
+): Identity => ({
+  id: IdentityId.make(uuid()),
+  channel_type,
+  external_id,
+  display_name,
+  username,
+  ...no_marketing_preference
+})
+
+/** Inserts an identity of a contact, with the network IDs by which it is found. */
+export const insertIdentity = (
+  identity: Identity,
+  contact_id: ContactId,
+  network_ids: ReadonlyArray<string>
+): Changes.Changes =>
+  Changes.all(
+    IdentityRows.insert({ ...identity, contact_id }),
+    ...network_ids.map((network_id) => assignNetworkId(identity, network_id))
+  )
+
 /** Creates the identity of a person, for the contact with their number or else for a new contact. */
 const createIdentity = (
   person: Person,
@@ -107,15 +131,7 @@ const createIdentity = (
   context: DecisionContext
 ): Changes.Decision<ContactIdentity> => {
   const { now, uuid } = context
-  const { channel_type, display_name, external_id, username } = person
-  const identity: Identity = {
-    id: IdentityId.make(uuid()),
-    channel_type,
-    external_id,
-    display_name,
-    username,
-    ...no_marketing_preference
-  }
+  const identity = newIdentity(person, context)
   const contact = Option.getOrElse(withPhone, () => newContact(free_id ?? ContactId.make(uuid()), person, now))
   const identities = [...contact.identities, identity].toSorted(byId)
   return {
@@ -124,8 +140,7 @@ const createIdentity = (
       Option.isSome(withPhone)
         ? setIdentities(withPhone.value, identities, context)
         : addContact({ ...contact, identities }, context),
-      IdentityRows.insert({ ...identity, contact_id: contact.id }),
-      ...networkIdsOf(person).map((network_id) => assignNetworkId(identity, network_id))
+      insertIdentity(identity, contact.id, networkIdsOf(person))
     )
   }
 }

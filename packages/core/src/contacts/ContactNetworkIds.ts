@@ -21,10 +21,12 @@ const IdentityNetworkId = Schema.Struct({
 })
 export interface IdentityNetworkId extends Schema.Schema.Type<typeof IdentityNetworkId> {}
 
-export const IdentityNetworkIdRows = Changes.declareTable(IdentityNetworkId)({
-  name: "identity_names",
-  key: { channel_type: "text", name: "text" }
-})
+export const IdentityNetworkIdRows = Changes.removable(
+  Changes.declareTable(IdentityNetworkId)({
+    name: "identity_names",
+    key: { channel_type: "text", name: "text" }
+  })
+)
 
 /** The network ID on phone messaging looks like a number, but is not certain to be one. */
 export class ExternalIdUnreadable extends Schema.TaggedError<ExternalIdUnreadable>()("ExternalIdUnreadable", {}) {}

@@ -1,10 +1,13 @@
-/** The body of an upsert, and its outcome for each contact (contract §8.11). */
+/** The body of an upsert, what it wants of each contact, and its outcome for each (contract §8.11). */
 import { Schema } from "effect"
 import { ChannelType } from "../catalog/Channels.ts"
+import type { Country } from "../kernel/Countries.ts"
 import { ContactId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { plainLine, trimmedText } from "../kernel/Text.ts"
-import { WritableContact } from "./ContactInput.ts"
+import { CreateContact, UpdateContact, WritableContact } from "./ContactInput.ts"
+import { readNetworkId } from "./ContactNetworkIds.ts"
+import { emailKey } from "./ContactSearch.ts"
 
 /** The field by which a contact is found. */
 export const UpsertMatch = Schema.Literals(["primary_phone", "primary_email", "external_id"])
@@ -54,6 +57,44 @@ const contradiction = ({ channel_type, contacts, match }: typeof Body.Type): Sch
 export const UpsertContacts = Body.check(Schema.makeFilter(contradiction, { toJsonSchema: () => [{}, true] }))
   .annotate({ identifier: "UpsertContacts" }).pipe(Schema.brand("UpsertContacts"))
 export interface UpsertContacts extends Schema.Schema.Type<typeof UpsertContacts> {}
+
+/** One contact of an upsert: the match with its value, and the fields to set. */
+export interface Wanted {
+  readonly match: UpsertMatch
+  readonly channel_type: ChannelType | null
+  /** As it is compared. */
+  readonly value: string
+  readonly update: UpdateContact
+  readonly create: CreateContact
+}
+
+/** Returns the value by which a contact is found, as it is compared. */
+const valueOf = (
+  { channel_type, match }: UpsertContacts,
+  { external_id = "", primary_email, primary_phone }: UpsertContact,
+  country: Country | null
+): string => {
+  switch (match) {
+    case "external_id":
+      return readNetworkId(channel_type ?? null, external_id, country)
+    case "primary_email":
+      return emailKey(primary_email ?? null) ?? ""
+    case "primary_phone":
+      return primary_phone ?? ""
+  }
+}
+
+/** Returns what an upsert wants of one of its contacts, in an organization with a default country. */
+export const wantedOf = (input: UpsertContacts, contact: UpsertContact, country: Country | null): Wanted => {
+  const { external_id: _external_id, ...fields } = contact
+  return {
+    match: input.match,
+    channel_type: input.channel_type ?? null,
+    value: valueOf(input, contact, country),
+    update: UpdateContact.make(fields),
+    create: CreateContact.make(fields)
+  }
+}
 
 /** The outcome of an upsert for one contact. */
 export const UpsertOutcome = Schema.Literals(["created", "updated", "unchanged"])

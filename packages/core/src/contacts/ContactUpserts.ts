@@ -5,10 +5,9 @@
  * request (`IdempotentParts.ts`), so a retry repeats what was done and continues with the rest.
  */
 import { Context, DateTime, Effect, Layer, Option, Result, Schema } from "effect"
-import type { ChannelType } from "../catalog/Channels.ts"
 import { CurrentActor } from "../kernel/Actor.ts"
-import { type Country, DefaultCountry } from "../kernel/Countries.ts"
-import { ContactId, IdentityId, Ids, type OrganizationId } from "../kernel/Ids.ts"
+import { DefaultCountry } from "../kernel/Countries.ts"
+import { ContactId, Ids, type OrganizationId } from "../kernel/Ids.ts"
 import { operation } from "../kernel/Operations.ts"
 import { sharedSpelling } from "../kernel/Phones.ts"
 import { Turns } from "../kernel/Turns.ts"
@@ -25,21 +24,17 @@ import { IdempotentParts } from "../work/IdempotentParts.ts"
 import {
   type Contact,
   type ContactUnnamed,
-  type Identity,
   isErasedExternalId,
   type KnownIdentity,
-  type LoadedContact,
-  no_marketing_preference
+  type LoadedContact
 } from "./Contact.ts"
 import { addContact, composeContact, type ContactRejection, expectOwners, update } from "./ContactDecisions.ts"
-import { IdentityRows } from "./ContactIdentities.ts"
-import { CreateContact, UpdateContact } from "./ContactInput.ts"
+import { IdentityRows, insertIdentity, newIdentity } from "./ContactIdentities.ts"
 import { makeFindMatch, type Matched, unmatched } from "./ContactMatches.ts"
-import { assignNetworkId, ExternalIdUnreadable, isReadable, readNetworkId, withSpellings } from "./ContactNetworkIds.ts"
+import { ExternalIdUnreadable, isReadable, withSpellings } from "./ContactNetworkIds.ts"
 import { makeLoadReferences, type References } from "./ContactReferences.ts"
 import { ContactStore } from "./Contacts.ts"
-import { emailKey } from "./ContactSearch.ts"
-import { type UpsertContact, type UpsertContacts, Upserted, UpsertMatch } from "./ContactUpsert.ts"
+import { type UpsertContacts, Upserted, UpsertMatch, type Wanted, wantedOf } from "./ContactUpsert.ts"
 
 export * from "./ContactUpsert.ts"
 
@@ -66,40 +61,10 @@ export type UpsertResult = Result.Result<Upserted, UpsertRejection>
 
 // ----------------------------------------------------------- decisions
 
-/** One contact of an upsert: the match with its value, and the fields to set. */
-interface Wanted {
-  readonly match: UpsertMatch
-  readonly channel_type: ChannelType | null
-  /** As it is compared. */
-  readonly value: string
-  readonly update: UpdateContact
-  readonly create: CreateContact
-}
-
 /** A contact of a request. */
 interface Item {
   readonly index: number
   readonly wanted: Wanted
-}
-
-const wantedOf = (
-  { channel_type, match }: UpsertContacts,
-  { external_id = "", ...fields }: UpsertContact,
-  country: Country | null
-): Wanted => {
-  const email = emailKey(fields.primary_email ?? null) ?? ""
-  const value = match === "external_id"
-    ? readNetworkId(channel_type ?? null, external_id, country)
-    : match === "primary_email"
-    ? email
-    : fields.primary_phone ?? ""
-  return {
-    match,
-    channel_type: channel_type ?? null,
-    value,
-    update: UpdateContact.make(fields),
-    create: CreateContact.make(fields)
-  }
 }
 
 /** The loaded rows of one upsert. */
@@ -132,22 +97,14 @@ const create = (
     const { now, uuid } = context
     const id = free_id ?? ContactId.make(uuid())
     const contact: Contact = { ...described, id, updated_at: now }
-    const identities: ReadonlyArray<Identity> = match !== "external_id" || channel_type === null ? [] : [{
-      id: IdentityId.make(uuid()),
-      channel_type,
-      external_id: value,
-      display_name: null,
-      username: null,
-      ...no_marketing_preference
-    }]
+    const identities = match !== "external_id" || channel_type === null
+      ? []
+      : [newIdentity({ channel_type, external_id: value, display_name: null, username: null }, context)]
     return {
       result: { contact, outcome: "created" },
       changes: Changes.all(
         addContact({ ...contact, identities }, context),
-        ...identities.flatMap((identity) => [
-          IdentityRows.insert({ ...identity, contact_id: id }),
-          ...withSpellings(identity.channel_type, [value]).map((network_id) => assignNetworkId(identity, network_id))
-        ]),
+        ...identities.map((identity) => insertIdentity(identity, id, withSpellings(identity.channel_type, [value]))),
         expectOwners(references)
       )
     }

@@ -42,10 +42,12 @@ export const StoredCallback = Schema.Struct({
 })
 export interface StoredCallback extends Schema.Schema.Type<typeof StoredCallback> {}
 
-export const CallbackRows = Changes.declareTable(StoredCallback)({
-  name: "provider_callbacks",
-  key: { id: "uuid" }
-})
+export const CallbackRows = Changes.removable(
+  Changes.declareTable(StoredCallback)({
+    name: "provider_callbacks",
+    key: { id: "uuid" }
+  })
+)
 
 /** The organization of bodies without a connected channel. All of them take turns as one organization. */
 export const no_organization = OrganizationId.make("00000000-0000-0000-0000-000000000000")

@@ -71,10 +71,12 @@ export const MediaFile = Schema.Struct({
 })
 export interface MediaFile extends Schema.Schema.Type<typeof MediaFile> {}
 
-export const MediaRows = Changes.declareTable(MediaFile)({
-  name: "media",
-  key: { id: "uuid" }
-})
+export const MediaRows = Changes.removable(
+  Changes.declareTable(MediaFile)({
+    name: "media",
+    key: { id: "uuid" }
+  })
+)
 
 /** How long a file can be unfinished. After that its slices are removed. */
 const unfinished_age_max = Duration.days(1)

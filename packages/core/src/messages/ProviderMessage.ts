@@ -30,10 +30,12 @@ export const ProviderMessageColumns = Schema.Struct({
 })
 export interface ProviderMessageColumns extends Schema.Schema.Type<typeof ProviderMessageColumns> {}
 
-export const ProviderMessageRows = Changes.declareTable(ProviderMessageColumns)({
-  name: "provider_messages",
-  key: { channel_id: "uuid", provider_message_id: "text" }
-})
+export const ProviderMessageRows = Changes.removable(
+  Changes.declareTable(ProviderMessageColumns)({
+    name: "provider_messages",
+    key: { channel_id: "uuid", provider_message_id: "text" }
+  })
+)
 
 /** A loaded `ProviderMessageColumns` row, with its message. */
 export interface ProviderMessage

@@ -2,6 +2,7 @@
 import { Schema } from "effect"
 import { WebhookId, WebhookReplayId } from "../kernel/Ids.ts"
 import { RequestTime, Timestamp } from "../kernel/Timestamps.ts"
+import * as Changes from "../work/Changes.ts"
 import { declareRows, type Row } from "../work/Rows.ts"
 
 // ---------------------------------------------------------------- data
@@ -37,11 +38,13 @@ export interface WebhookReplayColumns extends Schema.Schema.Type<typeof WebhookR
 
 export type WebhookReplayRow = Row<WebhookReplayColumns>
 
-export const WebhookReplayRows = declareRows(WebhookReplayColumns)({
-  name: "webhook_replays",
-  key: { webhook_id: "uuid" },
-  list: { order: ["created_at", "webhook_id"] }
-})
+export const WebhookReplayRows = Changes.removable(
+  declareRows(WebhookReplayColumns)({
+    name: "webhook_replays",
+    key: { webhook_id: "uuid" },
+    list: { order: ["created_at", "webhook_id"] }
+  })
+)
 
 // -------------------------------------------------------------- errors
 

@@ -232,7 +232,7 @@ export const settle = (settlement: Settlement): Changes => ({ settle: settlement
 /** Ends claimed work. */
 export const finish = (claimed: ClaimedWork): Changes => settle({ claimed, outcome: "finish" })
 
-/** Builds changes to the rows of one table. */
+/** Builds changes to the rows of one table, which stay forever unless it is `removable`. */
 export interface TableChanges<Columns extends object, KeyColumn extends keyof Columns & string> {
   readonly table: Table
   /** Inserts a row at version 1. A key that already exists is a `Conflict`. */
@@ -244,23 +244,31 @@ export interface TableChanges<Columns extends object, KeyColumn extends keyof Co
   ) => Changes
   /** Requires that the row has not changed since it was loaded, without writing it. `Conflict` if it has. */
   readonly expect: (row: Pick<Columns, KeyColumn> & { readonly version: Version }) => Changes
-  readonly remove: (key: Pick<Columns, KeyColumn>) => Changes
+}
+
+/** The changes of a table, and the removal of its rows. */
+export type WithRemoval<R> = R extends TableChanges<infer Columns, infer KeyColumn>
+  ? R & { readonly remove: (key: Pick<Columns, KeyColumn>) => Changes }
+  : never
+
+/** Makes the function that returns the key of a row. */
+const keyIn = <Columns extends object, KeyColumn extends keyof Columns & string>(table: Table) => {
+  const columns = Object.keys(table.key)
+  return (row: Pick<Columns, KeyColumn>): Key =>
+    // The names of the key's columns are those of the table.
+    Object.fromEntries(columns.map((column) => [column, String(row[column as KeyColumn])]))
 }
 
 /** Returns the changes that can be made to the rows of a table. */
 export const tableChanges = <Columns extends object, KeyColumn extends keyof Columns & string, T extends Table = Table>(
   table: T
 ): TableChanges<Columns, KeyColumn> & { readonly table: T } => {
-  const columns = Object.keys(table.key)
-  const keyOf = (row: Pick<Columns, KeyColumn>): Key =>
-    // The names of the key's columns are those of the table.
-    Object.fromEntries(columns.map((column) => [column, String(row[column as KeyColumn])]))
+  const keyOf = keyIn<Columns, KeyColumn>(table)
   return {
     table,
     insert: (row) => ({ insert: [{ table, rows: [{ ...row }] }] }),
     update: (row, set) => ({ update: [{ table, key: keyOf(row), version: row.version, set }] }),
-    expect: (row) => ({ expect: [{ table, key: keyOf(row), version: row.version }] }),
-    remove: (row) => ({ remove: [{ table, key: keyOf(row) }] })
+    expect: (row) => ({ expect: [{ table, key: keyOf(row), version: row.version }] })
   }
 }
 
@@ -269,6 +277,21 @@ export const declareTable = <S extends OwnStruct>(schema: S) =>
 <const KeyColumn extends keyof S["Type"] & string>(
   declaration: Declaration<keyof S["Type"] & string, KeyColumn>
 ): TableChanges<S["Type"], KeyColumn> => tableChanges(tableOf(schema, declaration))
+
+/**
+ * Adds the removal of rows to the declaration of a table.
+ *
+ * Rows that others hold copies of, or refer to without a foreign key, are never removed: a tag, a field, a channel, a member.
+ * Before one of them becomes removable, its removal must first change every row that refers to it, and a write that adds such
+ * a reference must expect the row.
+ */
+export const removable = <R extends { readonly table: Table }>(rows: R): WithRemoval<R> => {
+  const { table } = rows
+  const keyOf = keyIn<Record<string, unknown>, string>(table)
+  const remove = (row: Record<string, unknown>): Changes => ({ remove: [{ table, key: keyOf(row) }] })
+  // The compiler cannot see the columns through the conditional type.
+  return { ...rows, remove } as unknown as WithRemoval<R>
+}
 
 /** Returns the ID of the row of a table that an activity changes; null for a table without activity. */
 export const touchedId = ({ activity }: Table, touch: Activity): string | null =>

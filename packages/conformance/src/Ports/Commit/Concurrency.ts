@@ -142,7 +142,7 @@ export const isolation = (it: It) => {
         assert.strictEqual(yield* commitOutcome(theirs, changes), "Conflict")
       }
       yield* Effect.exit(Fixtures.commit(theirs, activity(thread)))
-      yield* Fixtures.mustCommit(theirs, TagRows.remove(tag), MediaRows.remove(file))
+      yield* Fixtures.mustCommit(theirs, Changes.removable(TagRows).remove(tag), MediaRows.remove(file))
       yield* Fixtures.mustCommit(theirs, { abandon: [{ webhook_id: webhook.id, limit: 9 }] })
       yield* Fixtures.mustCommit(theirs, Changes.raise({ ...event, id: EventId.make(yield* Fixtures.uuid) }))
       yield* Fixtures.mustCommit(theirs, Changes.expand(event.id))

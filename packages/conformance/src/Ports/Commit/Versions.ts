@@ -143,7 +143,7 @@ const conflicts = (it: It) => {
       const ours = yield* Fixtures.organization
       const thread = yield* Fixtures.thread(ours)
       const tag = yield* Fixtures.tag(ours, "a")
-      yield* Fixtures.mustCommit(ours, TagRows.remove(tag))
+      yield* Fixtures.mustCommit(ours, Changes.removable(TagRows).remove(tag))
       const [send, message] = [yield* Fixtures.newSend(thread), yield* Fixtures.newMessage(thread.conversation_id)]
       const contact = { id: thread.contact_id }
       for (const version of [0, 2, 9]) {
