@@ -1,7 +1,7 @@
 import { assert, it } from "@effect/vitest"
 import { hardText } from "@messaging-crm/conformance/Arbitraries"
 import { Arbitrary, Schema } from "effect"
-import { repeated } from "../src/database/Rows.ts"
+import { repeated } from "../src/database/RowCodecs.ts"
 
 const decode = Schema.decodeSync(repeated(Schema.Array(Schema.String)))
 

@@ -4,7 +4,7 @@ import { isRead } from "@messaging-crm/core/Rows"
 import { tables } from "@messaging-crm/core/Tables"
 import { Schema } from "effect"
 import "@messaging-crm/adapter-postgres"
-import { schemas, selected, selection } from "../src/database/Rows.ts"
+import { schemas, selected, selection } from "../src/database/RowCodecs.ts"
 import { schemaOf } from "../src/work/Rows.ts"
 
 /** The schemas of the tables that `Rows` reads. */

@@ -11,7 +11,7 @@ import { ApiKeyId, MemberId, OrganizationId } from "@messaging-crm/core/Ids"
 import { key_roles } from "@messaging-crm/core/Members"
 import { Effect, Option, Schema } from "effect"
 import type { SqlClient } from "effect/sql"
-import { At, rows } from "../database/Rows.ts"
+import { At, rows } from "../database/RowCodecs.ts"
 import * as StatementBatcher from "../database/StatementBatcher.ts"
 import { orLocally, type Presented } from "./LocalWindows.ts"
 

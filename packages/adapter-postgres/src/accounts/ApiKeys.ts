@@ -2,7 +2,7 @@ import { ApiKeyStore } from "@messaging-crm/core/ApiKeys"
 import { Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { isClosed } from "../database/ClosedOrganization.ts"
-import { date } from "../database/Rows.ts"
+import { date } from "../database/RowCodecs.ts"
 import { isRejection } from "../database/Writable.ts"
 import * as ApiKeyWindows from "./ApiKeyWindows.ts"
 

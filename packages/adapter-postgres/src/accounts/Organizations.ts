@@ -1,7 +1,7 @@
 import { Organization, OrganizationStore } from "@messaging-crm/core/Organizations"
 import { Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { columnsOf, date, first, json, optionalDate, rows, run, stored } from "../database/Rows.ts"
+import { columnsOf, date, first, json, optionalDate, rows, run, stored } from "../database/RowCodecs.ts"
 import * as Audit from "../work/Audit.ts"
 
 const Row = stored(Organization)

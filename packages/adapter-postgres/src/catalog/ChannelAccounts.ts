@@ -2,7 +2,7 @@ import { ChannelAccountColumns, ChannelAccountStore } from "@messaging-crm/core/
 import { ChannelId, OrganizationId } from "@messaging-crm/core/Ids"
 import { Effect, Layer, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { first, rows, run, stored } from "../database/Rows.ts"
+import { first, rows, run, stored } from "../database/RowCodecs.ts"
 import * as StatementBatcher from "../database/StatementBatcher.ts"
 
 const Owned = Schema.Struct({

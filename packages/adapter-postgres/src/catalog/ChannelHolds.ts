@@ -2,7 +2,7 @@ import { ChannelHoldStore } from "@messaging-crm/core/ChannelHolds"
 import { FailureReason } from "@messaging-crm/core/MessagingProvider"
 import { Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { rows } from "../database/Rows.ts"
+import { rows } from "../database/RowCodecs.ts"
 
 const failureCounts = rows(Schema.Struct({ reason: FailureReason, count: Schema.Int }))
 

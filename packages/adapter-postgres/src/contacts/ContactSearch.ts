@@ -17,7 +17,7 @@ import type { Found, PageRequest } from "@messaging-crm/core/Page"
 import { type Effect, Predicate } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
 import type { LongRows } from "../database/LongRows.ts"
-import { date, json, startOf } from "../database/Rows.ts"
+import { date, json, startOf } from "../database/RowCodecs.ts"
 
 /** How a page is found, and the filters that its contacts pass. */
 export interface Plan {

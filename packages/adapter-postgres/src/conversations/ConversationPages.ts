@@ -3,7 +3,7 @@ import { type ConversationFilters, ConversationStatus } from "@messaging-crm/cor
 import type { ContactId, OrganizationId } from "@messaging-crm/core/Ids"
 import type { PageRequest } from "@messaging-crm/core/Page"
 import type { SqlClient, Statement } from "effect/sql"
-import { startOf } from "../database/Rows.ts"
+import { startOf } from "../database/RowCodecs.ts"
 
 /** Selects a column, or all, of a contact's conversations, by the unique key of channel and identity. */
 export const conversationsOf = (

@@ -3,7 +3,7 @@ import { ConversationRow, ConversationStore } from "@messaging-crm/core/Conversa
 import { Array, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { Known, known_columns } from "../contacts/Contacts.ts"
-import { rows, selection, stored } from "../database/Rows.ts"
+import { rows, selection, stored } from "../database/RowCodecs.ts"
 import * as StatementBatcher from "../database/StatementBatcher.ts"
 import { selectPage } from "./ConversationPages.ts"
 

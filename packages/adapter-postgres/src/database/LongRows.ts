@@ -13,7 +13,7 @@ import type { Found, Position } from "@messaging-crm/core/Page"
 import { Turns } from "@messaging-crm/core/Turns"
 import { Effect, Predicate, type Schema } from "effect"
 import type { SqlClient, SqlError, Statement as Sql } from "effect/sql"
-import { selection } from "./Rows.ts"
+import { selection } from "./RowCodecs.ts"
 
 /** The types of long columns, by name. */
 type Columns = Readonly<Record<string, "jsonb" | "text">>

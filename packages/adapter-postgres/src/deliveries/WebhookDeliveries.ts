@@ -4,7 +4,7 @@ import { WebhookColumns } from "@messaging-crm/core/Webhooks"
 import { Effect, Layer, Schema, Struct } from "effect"
 import { SqlClient } from "effect/sql"
 import { makeCommitOrTransactionClient } from "../database/CommitConnections.ts"
-import { columnsOf, rows, stored } from "../database/Rows.ts"
+import { columnsOf, rows, stored } from "../database/RowCodecs.ts"
 import * as StatementBatcher from "../database/StatementBatcher.ts"
 import { claimWork, Item } from "../work/WorkQueue.ts"
 

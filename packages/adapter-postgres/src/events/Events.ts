@@ -2,7 +2,7 @@ import { AnyEventType, EventStore } from "@messaging-crm/core/Events"
 import { EventId, type OrganizationId } from "@messaging-crm/core/Ids"
 import { DateTime, Effect, Layer, Schema } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
-import { At, columnsOf, date, first, purge, rows, startOf } from "../database/Rows.ts"
+import { At, columnsOf, date, first, purge, rows, startOf } from "../database/RowCodecs.ts"
 
 const Listed = Schema.Struct({ id: EventId, type: AnyEventType, body: Schema.String, created_at: At })
 const Stored = Schema.Struct({ ...Listed.fields, full_body: Schema.NullOr(Schema.String) })

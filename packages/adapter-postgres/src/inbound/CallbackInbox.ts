@@ -2,7 +2,7 @@ import { CallbackStore, StoredCallback } from "@messaging-crm/core/CallbackInbox
 import { Effect, Layer, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { makeCommitOrTransactionClient } from "../database/CommitConnections.ts"
-import { date, first, OptionalAt, rows, stored } from "../database/Rows.ts"
+import { date, first, OptionalAt, rows, stored } from "../database/RowCodecs.ts"
 
 const callbacks = rows(Schema.Struct({ ...stored(StoredCallback).fields, is_behind: Schema.Boolean }))
 

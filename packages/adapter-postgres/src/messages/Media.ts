@@ -1,7 +1,7 @@
 import { MediaFile, MediaStore } from "@messaging-crm/core/Media"
 import { Effect, Layer, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { count, date, first, run } from "../database/Rows.ts"
+import { count, date, first, run } from "../database/RowCodecs.ts"
 
 const file = first(MediaFile)
 

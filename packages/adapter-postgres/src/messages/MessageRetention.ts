@@ -2,7 +2,7 @@ import { MessageRetentionStore } from "@messaging-crm/core/MessageRetention"
 import type { Timestamp } from "@messaging-crm/core/Timestamps"
 import { Effect, Layer, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { count, date, first } from "../database/Rows.ts"
+import { count, date, first } from "../database/RowCodecs.ts"
 import { withoutResources } from "../events/Events.ts"
 
 const counts = first(Schema.Struct({ found: Schema.Int, removed: Schema.Int }))

@@ -12,7 +12,7 @@ import type { PageRequest } from "@messaging-crm/core/Page"
 import { Effect, Layer, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { longRows } from "../database/LongRows.ts"
-import { first, purge, repeated, rows, selection, startOf, stored } from "../database/Rows.ts"
+import { first, purge, repeated, rows, selection, startOf, stored } from "../database/RowCodecs.ts"
 import * as StatementBatcher from "../database/StatementBatcher.ts"
 
 const Row = Schema.Struct({

@@ -5,7 +5,7 @@ import type { PageRequest } from "@messaging-crm/core/Page"
 import { Send, SendColumns, type SendFilters, SendStore } from "@messaging-crm/core/Sends"
 import { Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
-import { date, first, rows, selection, startOf, stored } from "../database/Rows.ts"
+import { date, first, rows, selection, startOf, stored } from "../database/RowCodecs.ts"
 import * as StatementBatcher from "../database/StatementBatcher.ts"
 
 /** The row of a send. */

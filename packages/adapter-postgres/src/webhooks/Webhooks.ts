@@ -2,7 +2,7 @@ import { OrganizationId, WebhookId } from "@messaging-crm/core/Ids"
 import { Webhook, WebhookStore } from "@messaging-crm/core/Webhooks"
 import { Effect, Layer, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { columnsOf, first, rows, run, stored } from "../database/Rows.ts"
+import { columnsOf, first, rows, run, stored } from "../database/RowCodecs.ts"
 
 const webhooks = rows(stored(Webhook))
 const webhookCount = first(Schema.Struct({ count: Schema.Int }))

@@ -2,7 +2,7 @@ import { type AuditFilters, AuditRecord, AuditStore } from "@messaging-crm/core/
 import type { OrganizationId } from "@messaging-crm/core/Ids"
 import { Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import { columnsOf, date, purge, rows, stored } from "../database/Rows.ts"
+import { columnsOf, date, purge, rows, stored } from "../database/RowCodecs.ts"
 import { unlimited } from "../database/Unlimited.ts"
 
 const records = rows(stored(AuditRecord))

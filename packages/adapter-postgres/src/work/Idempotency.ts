@@ -3,7 +3,7 @@ import type { OrganizationId } from "@messaging-crm/core/Ids"
 import { Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { makeCommitOrTransactionClient } from "../database/CommitConnections.ts"
-import { first, purge } from "../database/Rows.ts"
+import { first, purge } from "../database/RowCodecs.ts"
 
 const record = first(Schema.Struct({
   fingerprint: Schema.String,

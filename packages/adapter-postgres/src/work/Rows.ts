@@ -2,7 +2,7 @@ import type { OrganizationId } from "@messaging-crm/core/Ids"
 import { type ReadableRows, type ReadTable, type Row, Rows } from "@messaging-crm/core/Rows"
 import { Array, Effect, Layer, Schema } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
-import { rows } from "../database/Rows.ts"
+import { rows } from "../database/RowCodecs.ts"
 import * as StatementBatcher from "../database/StatementBatcher.ts"
 
 /** Returns the schema of the rows of a table. The client returns times as core's. */

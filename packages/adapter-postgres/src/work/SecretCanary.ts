@@ -1,7 +1,7 @@
 import { SecretCanaryStore } from "@messaging-crm/core/SecretCanary"
 import { Effect, Layer, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { first, run } from "../database/Rows.ts"
+import { first, run } from "../database/RowCodecs.ts"
 
 const canary = first(Schema.Struct({ sealed: Schema.String }))
 

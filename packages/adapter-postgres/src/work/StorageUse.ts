@@ -1,7 +1,7 @@
 import { StorageUseStore } from "@messaging-crm/core/StorageUse"
 import { Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { date, purge, rows } from "../database/Rows.ts"
+import { date, purge, rows } from "../database/RowCodecs.ts"
 
 const sums = rows(Schema.Struct({ bytes: Schema.Number }))
 

@@ -56,7 +56,7 @@ import { type Claim, WorkKind, WorkQueue } from "@messaging-crm/core/WorkQueue"
 import { Effect, Layer, Schema } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { makeCommitOrTransactionClient } from "../database/CommitConnections.ts"
-import { date, OptionalAt, rows, run } from "../database/Rows.ts"
+import { date, OptionalAt, rows, run } from "../database/RowCodecs.ts"
 
 /** The row of a claimed item. */
 export const Item = Schema.Struct({

@@ -3,7 +3,7 @@ import { type Changes, touchedId } from "@messaging-crm/core/Changes"
 import type { Table } from "@messaging-crm/core/Table"
 import * as Contacts from "../Commit/Contacts.ts"
 import type { CommitRequest } from "../Commit/Part.ts"
-import * as Rows from "../Commit/Rows.ts"
+import * as RowChanges from "../Commit/RowChanges.ts"
 import * as Work from "../Commit/Work.ts"
 
 const tablesOf = (rows: ReadonlyArray<{ readonly table: Table }> = []): string =>
@@ -46,7 +46,7 @@ const shared_bytes_max = 65_536
 
 const isLong = ({ insert = [] }: Changes): boolean =>
   insert.some(({ rows }) =>
-    Rows.haveBytes(rows) && shared_bytes_max < rows.reduce((sum, row) => sum + Rows.bytesOf(row), 0)
+    RowChanges.haveBytes(rows) && shared_bytes_max < rows.reduce((sum, row) => sum + RowChanges.bytesOf(row), 0)
   )
 
 /**
@@ -69,11 +69,11 @@ export const countWrites = (
 export const exclusiveKeysOf = ({ changes, organization_id }: CommitRequest): ReadonlyArray<string> => {
   const { response, remove = [], touch, update = [] } = changes
   return [
-    ...[...remove, ...update].map((row) => Rows.rowKey({ ...row, organization_id })),
+    ...[...remove, ...update].map((row) => RowChanges.rowKey({ ...row, organization_id })),
     ...(touch === undefined
       ? []
-      : Rows.tables_with_activity.map((table) =>
-        Rows.rowKey({ table, key: { id: touchedId(table, touch) ?? "" }, organization_id })
+      : RowChanges.tables_with_activity.map((table) =>
+        RowChanges.rowKey({ table, key: { id: touchedId(table, touch) ?? "" }, organization_id })
       )),
     ...(response === undefined ? [] : [`idempotency_keys|${organization_id}|${response.key}`])
   ]
@@ -87,7 +87,7 @@ export const exclusiveKeysOf = ({ changes, organization_id }: CommitRequest): Re
 export const sharedKeysOf = (
   { changes: { expect = [], settle, throttle = [] }, organization_id }: CommitRequest
 ): ReadonlyArray<string> => [
-  ...expect.map((row) => Rows.rowKey({ ...row, organization_id })),
+  ...expect.map((row) => RowChanges.rowKey({ ...row, organization_id })),
   ...(settle === undefined || settle.outcome === "keep" ? [] : [Work.nameOf(settle.claimed)]),
   ...throttle.map(Work.nameOf)
 ]

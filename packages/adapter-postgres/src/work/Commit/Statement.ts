@@ -7,7 +7,7 @@ import * as Audit from "../Audit.ts"
 import * as Contacts from "./Contacts.ts"
 import * as Events from "./Events.ts"
 import { type CommitRequests, inOrder, type Owned, type Part, type Values } from "./Part.ts"
-import * as Rows from "./Rows.ts"
+import * as RowChanges from "./RowChanges.ts"
 import * as Work from "./Work.ts"
 
 const recordResponses = (
@@ -97,27 +97,29 @@ type Merged = ReturnType<typeof merged>
 
 /** Returns the parts that expect, delete, update, and touch rows, in the order of locks. */
 const lockingParts = (values: Values, { expect, remove, touch, update }: Merged): ReadonlyArray<Part> => {
-  const updates = new Map(Rows.byTable(update))
-  const touched = touch.length === 0 ? [] : Rows.tables_with_activity
+  const updates = new Map(RowChanges.byTable(update))
+  const touched = touch.length === 0 ? [] : RowChanges.tables_with_activity
   const parts: ReadonlyArray<readonly [Table, ReadonlyArray<Part>]> = [
-    ...Rows.byTable(expect).map(([table, rows]) => {
-      const written = Rows.writtenRows(table, updates.get(table) ?? [], touch)
-      return [table, [Rows.expectRows(values, table, rows, written)]] as const
+    ...RowChanges.byTable(expect).map(([table, rows]) => {
+      const written = RowChanges.writtenRows(table, updates.get(table) ?? [], touch)
+      return [table, [RowChanges.expectRows(values, table, rows, written)]] as const
     }),
-    ...Rows.byTable(remove).map(([table, rows]) => [table, [Rows.deleteRows(values, table, rows)]] as const),
+    ...RowChanges.byTable(remove).map(([table, rows]) =>
+      [table, [RowChanges.deleteRows(values, table, rows)]] as const
+    ),
     ...Array.from(new Set([...updates.keys(), ...touched]), (table) => {
       const rows = updates.get(table) ?? []
-      return [table, [Rows.updateRows(values, table, rows, touch), ...Contacts.updateCopies(rows)]] as const
+      return [table, [RowChanges.updateRows(values, table, rows, touch), ...Contacts.updateCopies(rows)]] as const
     })
   ]
-  return Rows.inLockOrder(parts, ([table]) => table).flatMap(([, ofTable]) => ofTable)
+  return RowChanges.inLockOrder(parts, ([table]) => table).flatMap(([, ofTable]) => ofTable)
 }
 
 const insertingParts = (values: Values, { insert }: Merged): ReadonlyArray<Part> =>
-  Rows.byTable(insert).flatMap(([table, inserts]) => {
+  RowChanges.byTable(insert).flatMap(([table, inserts]) => {
     const rows = inserts.flatMap((some) => some.rows)
     return [
-      table === MediaRows.table ? Rows.completeFiles(values, rows) : Rows.insertRows(values, table, rows),
+      table === MediaRows.table ? RowChanges.completeFiles(values, rows) : RowChanges.insertRows(values, table, rows),
       ...Contacts.insertCopies(values, table, rows)
     ]
   })
