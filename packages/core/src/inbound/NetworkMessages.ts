@@ -14,7 +14,7 @@ import {
 } from "../conversations/Conversations.ts"
 import * as Events from "../events/Events.ts"
 import { concurrently } from "../kernel/Concurrency.ts"
-import { type ConversationId, MessageId, type OrganizationId } from "../kernel/Ids.ts"
+import type { ConversationId, OrganizationId } from "../kernel/Ids.ts"
 import { numberOf } from "../kernel/Phones.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
 import { type MessageMedia, publish } from "../messages/Media.ts"
@@ -28,6 +28,7 @@ import {
   type LookedUpMessage,
   makeLookUpMessage,
   type Message,
+  newMessage,
   reportedText,
   resourceOf
 } from "../messages/Messages.ts"
@@ -80,30 +81,23 @@ const writtenAt = (event: DescribedMessage, { now }: DecisionContext): Timestamp
     : null
 
 /** Returns the message of an event with the updates that arrived before it. */
-const messageOf = (
+const reportedMessage = (
   { lookedUp }: Loaded,
   event: DescribedMessage,
   file: MessageMedia | null,
   conversation_id: ConversationId,
   context: DecisionContext
 ): Message => {
-  const original: Message = {
-    id: MessageId.make(context.uuid()),
+  const { details = null, provider_message_id, sent_at, text, type } = event
+  const original = newMessage({
     conversation_id,
     ...authoredBy(event),
-    type: event.type,
-    text: reportedText(event.text),
-    media: null,
-    details: boundedDetails(event.details ?? null),
-    provider_message_id: event.provider_message_id,
-    created_at: context.now,
-    sent_at: clamped(event.sent_at, context.now),
-    delivered_at: null,
-    read_at: null,
-    failed_at: null,
-    edited_at: null,
-    deleted_at: null
-  }
+    type,
+    text: reportedText(text),
+    details: boundedDetails(details),
+    provider_message_id,
+    sent_at: clamped(sent_at, context.now)
+  }, context)
   const revised = earlyUpdates(lookedUp.found).reduce(applyUpdate, original)
   // The file of a message whose deletion arrived before it is not stored.
   return { ...revised, media: revised.deleted_at === null ? file : null }
@@ -130,7 +124,7 @@ export const storeMessage = (
   const conversation = event.event === "message_sent" && known !== null
     ? { result: known.id, changes: Changes.none }
     : openConversation(channel, identity.result, identities[0], context, written_at)
-  const message = messageOf(loaded, event, file, conversation.result, context)
+  const message = reportedMessage(loaded, event, file, conversation.result, context)
   const { contact_id } = identity.result
   // A concurrent close or erasure of a conversation that is not written makes this commit fail.
   const version = known !== null && Changes.isNone(conversation.changes) ? known.version : null

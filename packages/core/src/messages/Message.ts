@@ -6,6 +6,7 @@ import { ChannelId, ConversationId, MessageId } from "../kernel/Ids.ts"
 import { jsonSchemaOnly, preview } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
+import type { DecisionContext } from "../work/Decide.ts"
 import type { Row } from "../work/Rows.ts"
 import { LinkedMedia, MessageMedia } from "./Media.ts"
 import { MessageDetails } from "./MessageDetails.ts"
@@ -109,6 +110,33 @@ export const MessageRows = Changes.declareTable(MessageColumns)({
 })
 
 // ----------------------------------------------------------- decisions
+
+/** The fields of a new message that differ between a send and a message of the network. */
+type NewMessage = Pick<
+  Message,
+  | "conversation_id"
+  | "details"
+  | "direction"
+  | "provider_message_id"
+  | "sender"
+  | "sent_at"
+  | "status"
+  | "text"
+  | "type"
+>
+
+/** Returns a message before its first update, and without its file. */
+export const newMessage = (fields: NewMessage, { now, uuid }: DecisionContext): Message => ({
+  id: MessageId.make(uuid()),
+  ...fields,
+  media: null,
+  created_at: now,
+  delivered_at: null,
+  read_at: null,
+  failed_at: null,
+  edited_at: null,
+  deleted_at: null
+})
 
 /** Returns a reported text; null if it is empty. */
 export const reportedText = (text: string | null): string | null => text === "" ? null : text

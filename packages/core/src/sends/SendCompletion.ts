@@ -5,7 +5,7 @@ import { Effect, Option } from "effect"
 import { addAliases } from "../contacts/ContactIdentities.ts"
 import * as Events from "../events/Events.ts"
 import { concurrently } from "../kernel/Concurrency.ts"
-import { type ChannelId, type ContactId, MessageId, type OrganizationId, type SendId } from "../kernel/Ids.ts"
+import type { ChannelId, ContactId, OrganizationId, SendId } from "../kernel/Ids.ts"
 import { erased } from "../kernel/Text.ts"
 import {
   applyUpdate,
@@ -19,6 +19,7 @@ import {
   makeLookUpMessage,
   type Message,
   type MessageRow,
+  newMessage,
   resourceOf,
   revise,
   type StatusUpdate,
@@ -40,29 +41,23 @@ export interface Loaded {
 const senderOf = ({ member_name, send }: OutgoingSend): Message["sender"] =>
   send.member_id === null ? { type: "system", name: null } : { type: "member", name: member_name }
 
-const messageOf = (
+const acceptedMessage = (
   outgoing: OutgoingSend,
-  { provider_message_id, sent_at }: Pick<Message, "provider_message_id" | "sent_at">,
-  { now, uuid }: DecisionContext
-): Message => ({
-  id: MessageId.make(uuid()),
-  conversation_id: outgoing.send.conversation_id,
-  direction: "outbound",
-  type: outgoing.send.content.type,
-  text: outgoing.send.content.text,
-  sender: senderOf(outgoing),
-  status: "sent",
-  media: null,
-  details: null,
-  provider_message_id,
-  created_at: now,
-  sent_at,
-  delivered_at: null,
-  read_at: null,
-  failed_at: null,
-  edited_at: null,
-  deleted_at: null
-})
+  reported: Pick<Message, "provider_message_id" | "sent_at">,
+  context: DecisionContext
+): Message => {
+  const { content: { text, type }, conversation_id } = outgoing.send
+  return newMessage({
+    conversation_id,
+    direction: "outbound",
+    type,
+    text,
+    sender: senderOf(outgoing),
+    status: "sent",
+    details: null,
+    ...reported
+  }, context)
+}
 
 /** Returns `message.sent`, and `message.updated` where an early report has already moved the status on. */
 export const messageEvents = (
@@ -165,7 +160,7 @@ export const complete = (
     provider_message_id: known === null && !isErased(provider_message) ? provider_message_id : null,
     sent_at: clamped(sent_at ?? context.now, context.now)
   }
-  const accepted = messageOf(outgoing.value, named, context)
+  const accepted = acceptedMessage(outgoing.value, named, context)
   const message = [...earlyUpdates(found), ...update === null ? [] : [update]].reduce(applyUpdate, accepted)
   return Changes.all(
     aliases,
