@@ -80,7 +80,7 @@ const invalidRequests: ReadonlyArray<Request> = [
   { method: "GET", path: "/contacts?page_size=101", key },
   { method: "GET", path: "/contacts?colour=red", key },
   { method: "GET", path: "/contacts?cursor=here", key },
-  { method: "PATCH", path: contact, key, body: [`{"job_title":"`, `","nickname":"Ann"}`] },
+  { method: "PATCH", path: contact, key, body: [`{"job_title":"`, `","unknown_field":"Ann"}`] },
   { method: "PATCH", path: contact, key, body: [`{"job_title":"`, `","lifecycle_stage":"friend"}`] },
   { method: "PATCH", path: contact, key, body: [`{"job_title":"`, `","tag_ids":["${Population.id("tag", 0)}"]}`] },
   { method: "PATCH", path: contact, key, body: [`{"job_title":"`, `"`] },

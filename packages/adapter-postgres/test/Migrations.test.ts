@@ -180,7 +180,7 @@ it.layer(empty)("A small migration", (it) => {
 })
 
 /** Adds a column to the contacts, which needs an exclusive lock. */
-const nicknames = schemaOf("tables/9999_nicknames", "ALTER TABLE contacts ADD COLUMN nickname text")
+const addedColumn = schemaOf("tables/9999_added_column", "ALTER TABLE contacts ADD COLUMN added_column text")
 
 /** Reads the contacts for as long as it likes, as a dump does. */
 const dump = Effect.fnUntraced(function*(until: Effect.Effect<unknown>) {
@@ -207,7 +207,7 @@ it.layer(Database.layer, { excludeTestServices: true })("A migration of a table 
       const logger = Logger.make(({ message }) => {
         if (String(message).includes("locked a table")) waited.openUnsafe()
       })
-      const migrating = yield* Migrations.migrate(nicknames).pipe(
+      const migrating = yield* Migrations.migrate(addedColumn).pipe(
         Effect.provide(Logger.layer([logger])),
         Effect.forkChild
       )
@@ -216,8 +216,8 @@ it.layer(Database.layer, { excludeTestServices: true })("A migration of a table 
       assert.isUndefined(dumping.pollUnsafe())
 
       yield* dumped.open
-      assert.deepStrictEqual(yield* Fiber.join(migrating), ["tables/9999_nicknames"])
-      assert.deepStrictEqual(yield* sql`SELECT nickname FROM contacts`, [])
+      assert.deepStrictEqual(yield* Fiber.join(migrating), ["tables/9999_added_column"])
+      assert.deepStrictEqual(yield* sql`SELECT added_column FROM contacts`, [])
       yield* Fiber.join(dumping)
     }))
 })

@@ -15,7 +15,7 @@ const body = ({ code, message, param }: Texts.ErrorText) => ({
 /** The examples that all operations share. */
 export const rejections = {
   invalid_json: body(Texts.invalidJson),
-  invalid_input: body(Texts.unknownField("nickname")),
+  invalid_input: body(Texts.unknownField("unknown_field")),
   missing_idempotency_key: body(Texts.missingIdempotencyKey),
   unauthorized: body(Texts.unauthorized),
   cursor_expired: body(Texts.cursorExpired),
