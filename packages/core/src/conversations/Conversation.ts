@@ -146,7 +146,7 @@ const reply_window = Duration.hours(24)
 type LastInbound = Pick<ConversationColumns, "last_inbound_at">
 
 /** Returns when the reply window closes, or null if the contact has sent no message. */
-export const replyWindowEnd = ({ last_inbound_at }: LastInbound): Timestamp | null =>
+const replyWindowEnd = ({ last_inbound_at }: LastInbound): Timestamp | null =>
   last_inbound_at === null ? null : DateTime.addDuration(last_inbound_at, reply_window)
 
 /** Returns whether a text may be sent now. */

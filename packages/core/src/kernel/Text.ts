@@ -57,7 +57,7 @@ export const unseenIn = (value: string): ReadonlyArray<string> =>
   )
 
 /** Returns whether every store can keep a text: PostgreSQL's `text` has no U+0000 and no unpaired surrogates. */
-export const isStorable = (text: string): boolean => text.isWellFormed() && !text.includes("\u0000")
+const isStorable = (text: string): boolean => text.isWellFormed() && !text.includes("\u0000")
 
 const encoder = new TextEncoder()
 

@@ -6,7 +6,7 @@ import { sentenceOf } from "./Sentences.ts"
 import type { Tool } from "./Tools.ts"
 
 /** A call failed. The message is for the agent. */
-export class CallFailed extends Data.TaggedError("CallFailed")<{ readonly message: string }> {}
+class CallFailed extends Data.TaggedError("CallFailed")<{ readonly message: string }> {}
 
 /** Calls a tool, and returns the text of its result. */
 export type Call = (

@@ -58,7 +58,7 @@ export const requestOf = (
 }
 
 /** The longest text in an item of a list, in characters. The notes of a contact can have 200,000. */
-export const listed_text_chars_max = 5000
+const listed_text_chars_max = 5000
 
 /** Shortens the long texts of an item of a list. */
 const shortened = (value: unknown): unknown => {
