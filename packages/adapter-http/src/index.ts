@@ -28,7 +28,7 @@ import * as SharedResult from "./SharedResult.ts"
 import * as StaticResponse from "./StaticResponse.ts"
 
 export { InProcessCaller, RequestsAtOnce } from "./middleware/Authentication.ts"
-export { clientAddress, networkOf, siteOf, TrustedProxies } from "./middleware/ClientAddress.ts"
+export { clientAddress, ipNetworkOf, siteOf, TrustedProxies } from "./middleware/ClientAddress.ts"
 export { tagCompressed } from "./middleware/EntityTags.ts"
 export { DocsUrl, methodNotAllowed, ReadDeadline } from "./middleware/RequestLifecycle.ts"
 export { LogPaths } from "./middleware/RequestLog.ts"

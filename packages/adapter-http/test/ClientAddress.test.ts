@@ -1,7 +1,7 @@
 import { assert, it } from "@effect/vitest"
 import { Effect, Option } from "effect"
 import { HttpServerRequest } from "effect/http"
-import { clientAddress, networkOf, siteOf, TrustedProxies } from "../src/middleware/ClientAddress.ts"
+import { clientAddress, ipNetworkOf, siteOf, TrustedProxies } from "../src/middleware/ClientAddress.ts"
 
 const addressOf = (peer: string, forwarded?: string) => {
   const headers = forwarded === undefined ? {} : { "x-forwarded-for": forwarded }
@@ -48,7 +48,7 @@ it("the network of a client is its IPv4 address, or the first 64 bits of its IPv
     "::ffff:cb00:7109": ["::ffff:cb00:7109"]
   }
   for (const [network, addresses] of Object.entries(networks)) {
-    assert.deepStrictEqual(addresses.map(networkOf), addresses.map(() => network))
+    assert.deepStrictEqual(addresses.map(ipNetworkOf), addresses.map(() => network))
   }
 })
 
@@ -66,5 +66,5 @@ it("the site of a client is its IPv4 address, or the first 48 bits of its IPv6 a
 
 it("a text of a header that is no address is read in one pass", () => {
   // With a pattern that backtracks, this takes a minute.
-  assert.strictEqual(networkOf(`:${".".repeat(100_000)}x`), "NaN:NaN:0:0")
+  assert.strictEqual(ipNetworkOf(`:${".".repeat(100_000)}x`), "NaN:NaN:0:0")
 })

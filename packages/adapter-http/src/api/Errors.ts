@@ -134,7 +134,7 @@ export const recordedStatusOf = (error: unknown): number | undefined => {
 }
 
 /** Makes the error body for the current request. What it repeats of a request can have unpaired surrogates, which many parsers reject. */
-export const bodyOf = <Code extends string>({ code, message, param }: Texts.ErrorText<Code>) =>
+const errorBodyOf = <Code extends string>({ code, message, param }: Texts.ErrorText<Code>) =>
   Effect.map(requestId, (request_id) => ({
     error: { code, message: message.toWellFormed(), param: param?.toWellFormed() ?? null, request_id }
   }))
@@ -143,15 +143,16 @@ export const bodyOf = <Code extends string>({ code, message, param }: Texts.Erro
 export const respondWith = (
   text: Texts.ErrorText,
   options: { readonly status: number; readonly headers?: Readonly<Record<string, string>> }
-) => Effect.map(bodyOf(text), (body) => HttpServerResponse.jsonUnsafe(body, options))
+) => Effect.map(errorBodyOf(text), (body) => HttpServerResponse.jsonUnsafe(body, options))
 
 /** Fails with the error body of a text. */
-export const failWith = <Code extends string>(text: Texts.ErrorText<Code>) => Effect.flatMap(bodyOf(text), Effect.fail)
+export const failWith = <Code extends string>(text: Texts.ErrorText<Code>) =>
+  Effect.flatMap(errorBodyOf(text), Effect.fail)
 
 /** Fails with the error body of a text and a `Retry-After` header. */
 export const failUntil = <Code extends string>(text: Texts.ErrorText<Code>, retry_after_seconds: number) =>
   Effect.flatMap(
-    bodyOf(text),
+    errorBodyOf(text),
     (body) => Effect.fail(HttpApiSchema.withHeaders({ body, headers: { "retry-after": String(retry_after_seconds) } }))
   )
 

@@ -49,7 +49,7 @@ const prefixOf = (address: string, groups: number): string => {
  * Returns what one client can have to itself: a whole IPv4 address, or the first 64 bits of an IPv6 address, because a host
  * can use any address within them.
  */
-export const networkOf = (address: string): string => prefixOf(address, 4)
+export const ipNetworkOf = (address: string): string => prefixOf(address, 4)
 
 /**
  * Returns what one customer of an internet provider can have: a whole IPv4 address, or the first 48 bits of an IPv6 address, which contain 65,536

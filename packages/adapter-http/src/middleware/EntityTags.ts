@@ -11,7 +11,7 @@ import type { HttpApiEndpoint } from "effect/http-api"
 import * as Errors from "../api/Errors.ts"
 import * as Texts from "../api/ErrorTexts.ts"
 import { isTagged } from "../api/Pipeline.ts"
-import { bodyOf, textOf } from "./Responses.ts"
+import { bodyTextOf, textOf } from "./Responses.ts"
 
 /** Hexadecimal digits of a tag: 128 bits of SHA-256. */
 const tag_digits = 32
@@ -60,7 +60,7 @@ export const make = Effect.gen(function*() {
     ): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
       !isTagged(endpoint) || response.status >= 300
         ? Effect.succeed(response)
-        : Effect.map(headersOf(bodyOf(response)), (headers) => HttpServerResponse.setHeaders(response, headers)),
+        : Effect.map(headersOf(bodyTextOf(response)), (headers) => HttpServerResponse.setHeaders(response, headers)),
     /** Returns the precondition of a request: that the response with the contact, as it is now, has one of the tags. */
     preconditionOf: Effect.fnUntraced(function*(endpoint: HttpApiEndpoint.Top, header: string | undefined) {
       if (header === undefined) return undefined

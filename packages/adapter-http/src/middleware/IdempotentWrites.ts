@@ -14,12 +14,12 @@ import * as Errors from "../api/Errors.ts"
 import * as Texts from "../api/ErrorTexts.ts"
 import { IdempotentWrites, RequestBody, rulesFor } from "../api/Pipeline.ts"
 import * as EntityTags from "./EntityTags.ts"
-import { bodyOf, CurrentKeyedRequest, toResponse } from "./Responses.ts"
+import { bodyTextOf, CurrentKeyedRequest, toResponse } from "./Responses.ts"
 import { pathOf, queryOf } from "./Routes.ts"
 
 const toRecorded = (response: HttpServerResponse.HttpServerResponse): EncodedResponse => ({
   status: response.status,
-  body: bodyOf(response)
+  body: bodyTextOf(response)
 })
 
 /** Returns the response to record: that of a success, or of a rejection that the operation decided. */

@@ -24,7 +24,7 @@ export const toResponse = (
   HttpServerResponse.text(body, { status, contentType: "application/json", headers })
 
 /** Returns the body of a response of `toResponse`, or of an empty one. */
-export const bodyOf = ({ body }: HttpServerResponse.HttpServerResponse): string => {
+export const bodyTextOf = ({ body }: HttpServerResponse.HttpServerResponse): string => {
   if (body._tag === "Empty") return ""
   if (body._tag === "Uint8Array" && body.text !== undefined) return body.text
   throw new Error(`The response has a body of ${body._tag} instead of text: make it with \`toResponse\`.`)

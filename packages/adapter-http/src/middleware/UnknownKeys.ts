@@ -7,7 +7,7 @@
  */
 import { Turns } from "@messaging-crm/core/Turns"
 import { Effect } from "effect"
-import { networkOf } from "./ClientAddress.ts"
+import { ipNetworkOf } from "./ClientAddress.ts"
 
 /** The maximum number of accepted keys that are kept, by their digests. The oldest one is removed. */
 const known_max = 10_000
@@ -42,6 +42,6 @@ export const make = (at_once: number) => {
     }
     const tried = Effect.matchEffect(lookUp, { onFailure, onSuccess })
     if (known.has(digest)) return tried
-    return Effect.flatMap(address, (address) => address === null ? tried : turns.run(networkOf(address), tried))
+    return Effect.flatMap(address, (address) => address === null ? tried : turns.run(ipNetworkOf(address), tried))
   }
 }

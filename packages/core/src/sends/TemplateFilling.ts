@@ -74,7 +74,7 @@ const unsupportedPartOf = ({ components }: Template): string | undefined =>
     ...(buttons ?? []).flatMap((button) => unsupported.button.includes(button.type) ? [`${button.type} button`] : [])
   ])[0]
 
-const headerOf = ({ format, text }: TemplateComponent, is_named: boolean): Part => {
+const headerPartOf = ({ format, text }: TemplateComponent, is_named: boolean): Part => {
   const file = file_types.get(format)
   return file === undefined
     ? { source: text, types: placeholder_types, count_range: null, is_named }
@@ -85,14 +85,14 @@ const buttonsOf = ({ components }: Template): ReadonlyArray<TemplateButton> =>
   components.flatMap(({ buttons }) => buttons ?? [])
 
 /** Returns the body. The network can omit the text of a body that only contains a one-time code. */
-const bodyOf = ({ text }: TemplateComponent, template: Template, is_named: boolean): Part => ({
+const bodyPartOf = ({ text }: TemplateComponent, template: Template, is_named: boolean): Part => ({
   source: text === null && buttonsOf(template).some(({ type }) => type === "OTP") ? "{{1}}" : text,
   types: placeholder_types,
   count_range: null,
   is_named
 })
 
-const buttonOf = ({ type, url }: TemplateButton): Part => {
+const buttonPartOf = ({ type, url }: TemplateButton): Part => {
   // The placeholder of a URL has a number in every template.
   const kind = { is_named: false, ...isButtonSubType(type) ? { sub_type: type.toLowerCase() } : {} }
   switch (type) {
@@ -114,9 +114,11 @@ const partsOf = (template: Template): ReadonlyMap<string, Part> => {
   const parts = new Map<string, Part>()
   const is_named = template.parameter_format === "NAMED"
   for (const component of template.components) {
-    if (component.type === "HEADER") parts.set("header", headerOf(component, is_named))
-    if (component.type === "BODY") parts.set("body", bodyOf(component, template, is_named))
-    for (const [index, button] of (component.buttons ?? []).entries()) parts.set(`button ${index}`, buttonOf(button))
+    if (component.type === "HEADER") parts.set("header", headerPartOf(component, is_named))
+    if (component.type === "BODY") parts.set("body", bodyPartOf(component, template, is_named))
+    for (const [index, button] of (component.buttons ?? []).entries()) {
+      parts.set(`button ${index}`, buttonPartOf(button))
+    }
   }
   return parts
 }

@@ -1,5 +1,5 @@
 /** The login: it leads to the identity provider, and from there back to the console with a session. */
-import { clientAddress, networkOf, siteOf } from "@messaging-crm/adapter-http"
+import { clientAddress, ipNetworkOf, siteOf } from "@messaging-crm/adapter-http"
 import { Turns } from "@messaging-crm/core/Turns"
 import { Clock, DateTime, Duration, Effect, Option, Schema } from "effect"
 import type { HttpServerRequest, HttpServerResponse } from "effect/http"
@@ -109,7 +109,7 @@ const makeLimit = () => {
   const ofSite = new MinuteLimit(site_per_minute_max)
   // The network's requests above its limit do not count for its site, so that one host cannot use up the site's limit.
   const secondsAbove = (address: string, now: number) =>
-    ofNetwork.count(networkOf(address), now) || ofSite.count(siteOf(address), now)
+    ofNetwork.count(ipNetworkOf(address), now) || ofSite.count(siteOf(address), now)
   return <E, R>(effect: Effect.Effect<Response, E, R>) =>
     Effect.gen(function*() {
       const address = (yield* clientAddress) ?? ""

@@ -115,7 +115,7 @@ const argumentsOf = ({ parameters }: DocumentedOperation): ReadonlyArray<Argumen
     "$ref" in parameter || parameter.name === "Idempotency-Key" ? [] : [argumentOf(parameter)]
   )
 
-const bodyOf = ({ requestBody }: DocumentedOperation) => {
+const bodyArgumentOf = ({ requestBody }: DocumentedOperation) => {
   if (requestBody === undefined) return null
   const { examples, schema } = requestBody.content["application/json"]
   const values = Object.values(examples).map(({ value }) => value)
@@ -148,7 +148,7 @@ const inputSchemaOf = (args: Tool["arguments"], body: Tool["body"], document: Do
 
 const toolOf = (method: string, path: string, operation: DocumentedOperation, document: Document): Tool => {
   const args = argumentsOf(operation)
-  const body = bodyOf(operation)
+  const body = bodyArgumentOf(operation)
   const scope = operation["x-required-scope"]
   return {
     name: nameOf(operation.operationId),
