@@ -142,6 +142,127 @@ export interface Follower {
   ) => Effect.Effect<Stream.Stream<StreamedPart, CursorExpired>, CursorExpired | CursorInvalid, CurrentActor>
 }
 
+/** Makes the functions that read the page after a position, and the cursor of a position. */
+const makeReader = Effect.gen(function*() {
+  const cursors = yield* Cursors
+  const store = yield* EventStore
+
+  const listOf = (type: AnyEventType | null) => ({ list: "followed_events", filters: { type } })
+
+  /** Returns where a follower starts or continues. */
+  const positionOf = Effect.fnUntraced(function*({ after, type }: FollowOptions) {
+    const { organization_id } = yield* CurrentActor
+    const seen_until = yield* DateTime.now
+    if (after === EventsAfter.start) return { ...beginning, seen_until }
+    if (after === EventsAfter.now) {
+      const last = yield* store.lastCommitted(organization_id)
+      return { ...Option.getOrElse(last, () => beginning), seen_until }
+    }
+    const [commit, id, created_at, until] = yield* cursors.read(listOf(type), FollowPosition, after)
+    return { commit, id, created_at, seen_until: until }
+  })
+
+  /** Returns at most `size` events after a position. */
+  const nextOf = Effect.fnUntraced(function*(
+    organization_id: OrganizationId,
+    position: FollowPosition,
+    size: number
+  ) {
+    const found = yield* store.committed(organization_id, { from: position, size: size + 1 })
+    if (found[0]?.id === position.id && found[0].commit === position.commit) return found.slice(1)
+    if (!isComplete(position, yield* DateTime.now)) return yield* new CursorExpired()
+    // What is stored is younger than the follower's last event, so it has seen none of it.
+    return position.commit === beginning.commit
+      ? found.slice(0, size)
+      : yield* store.committed(organization_id, { from: beginning, size })
+  })
+
+  /** Reads the page after a position. */
+  const read = Effect.fnUntraced(function*(
+    organization_id: OrganizationId,
+    position: FollowPosition,
+    options: FollowOptions
+  ): Effect.fn.Return<Read, CursorExpired> {
+    const size = options.type === null ? options.page_size : examined_max
+    const now = yield* DateTime.now
+    const next = yield* nextOf(organization_id, position, size)
+    const { events, isDrained, last = position } = select(next, options, next.length < size)
+    return { events, isDrained, position: { ...last, seen_until: isDrained ? now : last.created_at } }
+  })
+
+  /** Returns the cursor of a position. */
+  const cursorOf = ({ type }: FollowOptions, { commit, created_at, id, seen_until }: FollowPosition) =>
+    cursors.issue(listOf(type), [commit, id, DateTime.formatIso(created_at), DateTime.formatIso(seen_until)])
+
+  const toPage = (options: FollowOptions, { events, position }: Read) =>
+    Effect.map(cursorOf(options, position), (next_cursor) => ({ data: events.map(toListed), next_cursor }))
+
+  return { cursorOf, positionOf, read, toPage }
+})
+
+/** Makes the functions of a follower that waits. */
+const makeFollower = Effect.gen(function*() {
+  const { cursorOf, positionOf, read, toPage } = yield* makeReader
+  const waits = yield* EventWaits
+
+  const next = operation("events.list")(function*(options: FollowOptions, time: Duration.Duration) {
+    const { organization_id } = yield* CurrentActor
+    const until = (yield* Clock.currentTimeMillis) + Duration.toMillis(time)
+    let page = yield* read(organization_id, yield* positionOf(options), options)
+    while (page.events.length === 0) {
+      const left = until - (yield* Clock.currentTimeMillis)
+      if (left <= 0) break
+      const next = waits.next(organization_id, page.position, Duration.millis(left))
+      if (page.isDrained && Option.isNone(yield* next)) break
+      page = yield* read(organization_id, page.position, options)
+    }
+    return yield* toPage(options, page)
+  })
+
+  /** Returns the part of a stream with the events of a page. A cursor after each lets a client continue anywhere. */
+  const toPart = Effect.fnUntraced(function*(options: FollowOptions, { events, position }: Read) {
+    const cursor = yield* cursorOf(options, position)
+    const streamed = yield* Effect.forEach(events, (event) =>
+      Effect.map(
+        event.id === position.id
+          ? Effect.succeed(cursor)
+          : cursorOf(options, { ...event, seen_until: event.created_at }),
+        (cursor) => ({ event: toListed(event), cursor })
+      ))
+    return { events: streamed, cursor }
+  })
+
+  /** Returns the next page of a stream; null if waits have ended, the last one if there are no events. */
+  const after = Effect.fnUntraced(function*(
+    organization_id: OrganizationId,
+    last: Read,
+    options: FollowOptions,
+    pause: Duration.Duration
+  ) {
+    const waited = last.isDrained
+      ? yield* waits.next(organization_id, last.position, pause)
+      : Option.some(undefined)
+    if (yield* waits.isEnded) return null
+    return Option.isNone(waited) ? last : yield* read(organization_id, last.position, options)
+  })
+
+  const stream = operation("events.list")(function*(options: FollowOptions, pause: Duration.Duration) {
+    const actor = yield* CurrentActor
+    const first = yield* read(actor.organization_id, yield* positionOf(options), options)
+    return Stream.paginate<Read | null, StreamedPart, CursorExpired, CurrentActor>(
+      null,
+      Effect.fnUntraced(function*(last) {
+        const page = last === null ? first : yield* after(actor.organization_id, last, options, pause)
+        if (page === null) return [[], Option.none()] as const
+        const part = page === last ? { events: [], cursor: null } : yield* toPart(options, page)
+        return [[part], Option.some(page)] as const
+      })
+    ).pipe(Stream.provideService(CurrentActor, actor))
+  })
+
+  return { next, stream }
+})
+
 /** The operation of followers, on the events of the current actor's organization. */
 export class EventFollowers extends Context.Service<EventFollowers, {
   /** Returns the next events, the first commit first, without waiting for any. */
@@ -156,124 +277,19 @@ export class EventFollowers extends Context.Service<EventFollowers, {
   static readonly layer = Layer.effect(
     EventFollowers,
     Effect.gen(function*() {
-      const cursors = yield* Cursors
-      const store = yield* EventStore
+      const follower: Follower = yield* makeFollower
+      const { positionOf, read, toPage } = yield* makeReader
       const waits = yield* EventWaits
-
-      const listOf = (type: AnyEventType | null) => ({ list: "followed_events", filters: { type } })
-
-      /** Returns where a follower starts or continues. */
-      const positionOf = Effect.fnUntraced(function*({ after, type }: FollowOptions) {
-        const { organization_id } = yield* CurrentActor
-        const seen_until = yield* DateTime.now
-        if (after === EventsAfter.start) return { ...beginning, seen_until }
-        if (after === EventsAfter.now) {
-          const last = yield* store.lastCommitted(organization_id)
-          return { ...Option.getOrElse(last, () => beginning), seen_until }
-        }
-        const [commit, id, created_at, until] = yield* cursors.read(listOf(type), FollowPosition, after)
-        return { commit, id, created_at, seen_until: until }
-      })
-
-      /** Returns at most `size` events after a position. */
-      const nextOf = Effect.fnUntraced(function*(
-        organization_id: OrganizationId,
-        position: FollowPosition,
-        size: number
-      ) {
-        const found = yield* store.committed(organization_id, { from: position, size: size + 1 })
-        if (found[0]?.id === position.id && found[0].commit === position.commit) return found.slice(1)
-        if (!isComplete(position, yield* DateTime.now)) return yield* new CursorExpired()
-        // What is stored is younger than the follower's last event, so it has seen none of it.
-        return position.commit === beginning.commit
-          ? found.slice(0, size)
-          : yield* store.committed(organization_id, { from: beginning, size })
-      })
-
-      /** Reads the page after a position. */
-      const read = Effect.fnUntraced(function*(
-        organization_id: OrganizationId,
-        position: FollowPosition,
-        options: FollowOptions
-      ): Effect.fn.Return<Read, CursorExpired> {
-        const size = options.type === null ? options.page_size : examined_max
-        const now = yield* DateTime.now
-        const next = yield* nextOf(organization_id, position, size)
-        const { events, isDrained, last = position } = select(next, options, next.length < size)
-        return { events, isDrained, position: { ...last, seen_until: isDrained ? now : last.created_at } }
-      })
-
-      /** Returns the cursor of a position. */
-      const cursorOf = ({ type }: FollowOptions, { commit, created_at, id, seen_until }: FollowPosition) =>
-        cursors.issue(listOf(type), [commit, id, DateTime.formatIso(created_at), DateTime.formatIso(seen_until)])
-
-      const toPage = (options: FollowOptions, { events, position }: Read) =>
-        Effect.map(cursorOf(options, position), (next_cursor) => ({ data: events.map(toListed), next_cursor }))
 
       const follow = operation("events.list")(function*(options: FollowOptions) {
         const { organization_id } = yield* CurrentActor
         return yield* toPage(options, yield* read(organization_id, yield* positionOf(options), options))
       })
 
-      const next = operation("events.list")(function*(options: FollowOptions, time: Duration.Duration) {
-        const { organization_id } = yield* CurrentActor
-        const until = (yield* Clock.currentTimeMillis) + Duration.toMillis(time)
-        let page = yield* read(organization_id, yield* positionOf(options), options)
-        while (page.events.length === 0) {
-          const left = until - (yield* Clock.currentTimeMillis)
-          if (left <= 0) break
-          const next = waits.next(organization_id, page.position, Duration.millis(left))
-          if (page.isDrained && Option.isNone(yield* next)) break
-          page = yield* read(organization_id, page.position, options)
-        }
-        return yield* toPage(options, page)
-      })
-
-      /** Returns the part of a stream with the events of a page. A cursor after each lets a client continue anywhere. */
-      const toPart = Effect.fnUntraced(function*(options: FollowOptions, { events, position }: Read) {
-        const cursor = yield* cursorOf(options, position)
-        const streamed = yield* Effect.forEach(events, (event) =>
-          Effect.map(
-            event.id === position.id
-              ? Effect.succeed(cursor)
-              : cursorOf(options, { ...event, seen_until: event.created_at }),
-            (cursor) => ({ event: toListed(event), cursor })
-          ))
-        return { events: streamed, cursor }
-      })
-
-      /** Returns the next page of a stream; null if waits have ended, the last one if there are no events. */
-      const after = Effect.fnUntraced(function*(
-        organization_id: OrganizationId,
-        last: Read,
-        options: FollowOptions,
-        pause: Duration.Duration
-      ) {
-        const waited = last.isDrained
-          ? yield* waits.next(organization_id, last.position, pause)
-          : Option.some(undefined)
-        if (yield* waits.isEnded) return null
-        return Option.isNone(waited) ? last : yield* read(organization_id, last.position, options)
-      })
-
-      const stream = operation("events.list")(function*(options: FollowOptions, pause: Duration.Duration) {
-        const actor = yield* CurrentActor
-        const first = yield* read(actor.organization_id, yield* positionOf(options), options)
-        return Stream.paginate<Read | null, StreamedPart, CursorExpired, CurrentActor>(
-          null,
-          Effect.fnUntraced(function*(last) {
-            const page = last === null ? first : yield* after(actor.organization_id, last, options, pause)
-            if (page === null) return [[], Option.none()] as const
-            const part = page === last ? { events: [], cursor: null } : yield* toPart(options, page)
-            return [[part], Option.some(page)] as const
-          })
-        ).pipe(Stream.provideService(CurrentActor, actor))
-      })
-
       const open = operation("events.list")(function*() {
         const { organization_id } = yield* CurrentActor
         if (!(yield* waits.enter(organization_id))) return yield* new TooManyFollowers()
-        return { next, stream }
+        return follower
       })()
 
       return EventFollowers.of({ follow, open, end: waits.end })
