@@ -127,7 +127,7 @@ export class IdempotencyStore extends Context.Service<IdempotencyStore, {
 // ---------------------------------------------------------- operations
 
 /** Makes the functions that replay the record of a key, and commit one. */
-export const makeRecords = Effect.gen(function*() {
+const makeReplays = Effect.gen(function*() {
   const commit = yield* WriteTime.makeCommit
   const responses = yield* RecordedResponses.make
   const storage = yield* StorageUse
@@ -179,6 +179,14 @@ export const makeRecords = Effect.gen(function*() {
       onFailure: () => replayOrFail(organization_id, request, () => new RequestProcessing()),
       onSuccess: () => Effect.succeed(firstResponse(request, response))
     })
+
+  return { commitRecord, commitResponse, find, replay }
+})
+
+/** Makes the functions that run an operation at most once for a key, and those of the key's record. */
+export const makeRecords = Effect.gen(function*() {
+  const { commitRecord, commitResponse, find, replay } = yield* makeReplays
+  const storage = yield* StorageUse
 
   /** Replays the record of the key, or commits that of a rejection, which contains no secret. */
   const reject = Effect.fnUntraced(
