@@ -115,6 +115,36 @@ export interface Source {
   readonly shutdown_time_max: Duration.Duration
 }
 
+/** Makes what the next claim of a loop waits for: due work, or the end of items in progress. */
+const makeWaits = ({ claim_min, kind }: Source, signal: WorkSignal["Service"]) => {
+  /** Opens when `claim_min` items have ended since the last claim. */
+  const freed = Latch.makeUnsafe(false)
+  let ended = 0
+
+  /** Counts the items that end from now on. */
+  const restart = Effect.suspend(() => {
+    ended = 0
+    return freed.close
+  })
+
+  const end = Effect.suspend(() => ++ended >= claim_min ? freed.open : Effect.void)
+
+  const poll = Effect.flatMap(Random.next, (random) =>
+    pollPause(
+      Effect.timeoutOption(
+        Effect.raceFirst(signal.wait(kind), freed.await),
+        Duration.millis(poll_millis * (0.8 + 0.4 * random))
+      )
+    ))
+
+  /** Waits until enough items have ended that a claim is worth its cost. */
+  const waitForSeveral = Effect.timeoutOption(freed.await, claim_interval_max).pipe(
+    Effect.andThen(Effect.suspend(() => ended > 0 ? Effect.void : poll))
+  )
+
+  return { end, poll, restart, waitForSeveral }
+}
+
 /** Makes the functions that execute the due work of a kind. Each kind has a loop, so that slow work of one does not delay another. */
 export const make = Effect.gen(function*() {
   const canary = yield* SecretCanary
@@ -142,7 +172,7 @@ export const make = Effect.gen(function*() {
 
   /** Runs until it is interrupted. Then it waits for the items in progress, and releases the claims of the others. */
   const run = Effect.fnUntraced(function*(source: Source) {
-    const { claim_min, in_progress_max, is_shared, kind, shutdown_time_max } = source
+    const { claim_min, in_progress_max, is_shared, shutdown_time_max } = source
     const items = yield* FiberSet.make<void>()
     // Items run in the context that is captured here, not in that of the fiber that starts them.
     const start = yield* FiberSet.runtime(items)<never>()
@@ -151,38 +181,19 @@ export const make = Effect.gen(function*() {
     )
     /** A claim takes no more items than are free, so that all of them begin at once. */
     const turns = new Turns<OrganizationId>({ places: in_progress_max })
-    /** Opens when `claim_min` items have ended since the last claim. */
-    const freed = Latch.makeUnsafe(false)
-    let ended = 0
-
-    const end = Effect.suspend(() => ++ended >= claim_min ? freed.open : Effect.void)
-
-    const poll = Effect.flatMap(Random.next, (random) =>
-      pollPause(
-        Effect.timeoutOption(
-          Effect.raceFirst(signal.wait(kind), freed.await),
-          Duration.millis(poll_millis * (0.8 + 0.4 * random))
-        )
-      ))
-
-    /** Waits until enough items have ended that a claim is worth its cost. */
-    const waitForSeveral = Effect.timeoutOption(freed.await, claim_interval_max).pipe(
-      Effect.andThen(Effect.suspend(() => ended > 0 ? Effect.void : poll))
-    )
+    const { end, poll, restart, waitForSeveral } = makeWaits(source, signal)
 
     /** Claims as many items as the limits allow, starts them, and returns what the next claim waits for. */
     const fill = Effect.gen(function*() {
       if (!(yield* canary.isReadable)) {
         // Items that end meanwhile would otherwise end each pause at once.
-        ended = 0
-        yield* freed.close
+        yield* restart
         return poll
       }
       const { free, held } = turns
       if (free <= 0) return waitForSeveral
       const limit = Math.min(free, claim_max)
-      ended = 0
-      yield* freed.close
+      yield* restart
       // Without a span: the loop claims four times a second.
       const claimed = yield* Effect.withTracerEnabled(
         claimFrom(source, limit, is_shared ? { free, leased: held } : {}),
