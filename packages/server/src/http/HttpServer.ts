@@ -8,7 +8,8 @@
 import { createServer, type IncomingMessage, type Server } from "node:http"
 import type { Socket } from "node:net"
 import type { Duplex } from "node:stream"
-import { Connection, type ConnectionLimits, EdgeResponse, type Exchange, OpenConnections } from "./Connection.ts"
+import { Connection, EdgeResponse, type Exchange } from "./Connection.ts"
+import { type ConnectionLimits, OpenConnections } from "./OpenConnections.ts"
 import * as Rejections from "./Rejections.ts"
 
 export type { Rejected } from "./Rejections.ts"
@@ -17,6 +18,36 @@ type NodeServer = Server<typeof IncomingMessage, typeof EdgeResponse>
 
 /** The events by which Node announces a request. */
 const announcements = ["request", "checkContinue", "checkExpectation"] as const
+
+/** The limits that a test sets lower. */
+interface Limits extends ConnectionLimits {
+  /** How long a client can read nothing of a response. */
+  readonly stall_millis: number
+}
+
+/** Creates Node's server, with stricter limits than its defaults. */
+const createNodeServer = (limits: Limits): NodeServer => {
+  const server = createServer({
+    ServerResponse: EdgeResponse,
+    headersTimeout: 10_000,
+    requestTimeout: 20_000,
+    connectionsCheckingInterval: 2000,
+    keepAliveTimeout: 65_000,
+    maxHeaderSize: Rejections.head_bytes_max,
+    // Node buffers one chunk of a body that no route reads, instead of two.
+    highWaterMark: 16_384,
+    // `Rejections.check` rejects a missing header, with a message.
+    requireHostHeader: false,
+    // An upgraded socket would have none of these limits, and no route needs one. RFC 9110 allows a server to ignore
+    // the header.
+    shouldUpgradeCallback: () => false
+  })
+  server.maxHeadersCount = 100
+  // More than `connections_max`, because connections whose requests arrive with them are never silent.
+  server.maxConnections = limits.connections_max * 5 / 4
+  server.timeout = limits.stall_millis
+  return server
+}
 
 class Edge {
   readonly server: NodeServer
@@ -28,25 +59,7 @@ class Edge {
   constructor(logRejected: (rejected: Rejections.Rejected) => void, limits: Limits) {
     this.logRejected = logRejected
     this.openConnections = new OpenConnections(limits)
-    this.server = createServer({
-      ServerResponse: EdgeResponse,
-      headersTimeout: 10_000,
-      requestTimeout: 20_000,
-      connectionsCheckingInterval: 2000,
-      keepAliveTimeout: 65_000,
-      maxHeaderSize: Rejections.head_bytes_max,
-      // Node buffers one chunk of a body that no route reads, instead of two.
-      highWaterMark: 16_384,
-      // `Rejections.check` rejects a missing header, with a message.
-      requireHostHeader: false,
-      // An upgraded socket would have none of these limits, and no route needs one. RFC 9110 allows a server to ignore
-      // the header.
-      shouldUpgradeCallback: () => false
-    })
-    this.server.maxHeadersCount = 100
-    // More than `connections_max`, because connections whose requests arrive with them are never silent.
-    this.server.maxConnections = limits.connections_max * 5 / 4
-    this.server.timeout = limits.stall_millis
+    this.server = createNodeServer(limits)
     // A stop calls it. Node's own method also destroys a connection whose response is complete but not sent yet.
     this.server.closeIdleConnections = () => this.openConnections.closeIdle()
     this.listenForEvents()
@@ -153,12 +166,6 @@ class Edge {
     this.linger(connection, Rejections.toText(rejection, request_id))
     this.logRejected({ code: rejection.code, status: rejection.status, request_id })
   }
-}
-
-/** The limits that a test sets lower. */
-interface Limits extends ConnectionLimits {
-  /** How long a client can read nothing of a response. */
-  readonly stall_millis: number
 }
 
 const defaults: Limits = {
