@@ -50,5 +50,9 @@ export const stores: Layer.Layer<StoragePorts, never, World> = Layer.mergeAll(
   WorkQueue.layer
 )
 
-/** Layer for every storage port, in memory. Each build has a new world. */
+/**
+ * Layer for every storage port, in memory. Each build has a new world.
+ *
+ * It has no foreign keys and no `CHECK` constraints, so it accepts changes that PostgreSQL rejects.
+ */
 export const layer: Layer.Layer<StoragePorts | World> = Layer.provideMerge(stores, World.layer)
