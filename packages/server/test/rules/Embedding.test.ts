@@ -1,7 +1,9 @@
 /** Rules for programs that embed the core: the examples, and the snippets of the pages. */
 import { assert, it } from "@effect/vitest"
+import { Context } from "effect"
 import { globSync } from "node:fs"
-import { textOf } from "./Sources.ts"
+import { basename, join, resolve } from "node:path"
+import { exportsOf, textOf } from "./Sources.ts"
 
 const pages = globSync(["README.md", "docs/*.md", "{packages,examples}/*/README.md"])
 
@@ -36,4 +38,44 @@ it("a message of core about a root key names the server's setting and the refere
   )
   assert.isNotEmpty(messages)
   for (const { file, message } of messages) assert.include(message, "RootKeys", file)
+})
+
+/** References that are no settings: core and the adapters set them for one call, and tests and simulations replace them. */
+const internal = [
+  "`InProcessCaller` from `adapter-http`",
+  "`RequestId` from `core/Actor`",
+  "`DefaultCountry` from `core/Countries`",
+  "`ConflictBackoff` from `core/Decide`",
+  "`NextId` from `core/Ids`",
+  "`IsPollPause` from `core/Loops`",
+  "`RandomBytes` from `core/RandomBytes`",
+  "`CurrentTurn` from `core/Turns`",
+  "`CurrentWriteTime` from `core/WriteTime`"
+]
+
+/** The references that the public modules of the packages export, as the table of docs/embedding.md writes them. */
+const exportedReferences = async (): Promise<ReadonlyArray<string>> => {
+  const modules = globSync("packages/{core,adapter-*,destination-*,provider-*}/package.json").flatMap((file) => {
+    const name = basename(join(file, ".."))
+    return Object.entries(exportsOf(name)).flatMap(([subpath, target]) =>
+      target.endsWith(".ts") && !/^\.\/(fake|testing)\//.test(subpath)
+        ? [{ module: `${name}${subpath.slice(1)}`, path: resolve("packages", name, target) }]
+        : []
+    )
+  })
+  const found = await Promise.all(modules.map(async ({ module, path }) => {
+    const exported: Readonly<Record<string, unknown>> = await import(path)
+    return Object.entries(exported).flatMap(([name, value]) =>
+      Context.isKey(value) && Context.isReference(value) ? [`\`${name}\` from \`${module}\``] : []
+    )
+  }))
+  return found.flat()
+}
+
+it("docs/embedding.md lists every reference that an embedder can set", async () => {
+  const listed = Array.from(
+    textOf("docs/embedding.md").matchAll(/^\| (`\w+` from `[^`]+`) \|/gm),
+    ([, row = ""]) => row
+  )
+  assert.sameMembers([...listed, ...internal], [...await exportedReferences()])
 })
