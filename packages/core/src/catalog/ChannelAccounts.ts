@@ -86,7 +86,7 @@ const isOther = (taker: Option.Option<OwnedAccount>, id: ChannelId): boolean =>
  *
  * A channel without an account gets one.
  */
-export const setToken = (
+const setToken = (
   { account, channel, taker }: {
     readonly channel: Option.Option<Channel>
     readonly account: Option.Option<Row<ChannelAccountColumns>>

@@ -50,7 +50,7 @@ export const ContactFieldRows = declareRows(ContactField)({
   list: { order: ["created_at", "id"] }
 })
 
-export const toContactField = pickFields(ContactField)
+const toContactField = pickFields(ContactField)
 
 // -------------------------------------------------------------- errors
 

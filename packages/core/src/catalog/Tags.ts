@@ -74,7 +74,7 @@ export class TooManyTags extends Schema.TaggedError<TooManyTags>()("TooManyTags"
 
 // ----------------------------------------------------------- decisions
 
-export const create = (
+const create = (
   { organization, tags }: {
     readonly organization: Option.Option<OrganizationRow>
     readonly tags: ReadonlyArray<Tag>

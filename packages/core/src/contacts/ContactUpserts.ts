@@ -111,7 +111,7 @@ const create = (
   })
 
 /** Updates the contact that was found if a field differs, or creates one. */
-export const upsert = (
+const upsert = (
   wanted: Wanted,
   loaded: Loaded,
   context: DecisionContext

@@ -97,7 +97,7 @@ export const assign = (
 const foundConversation = (conversation: Option.Option<ConversationRow>) =>
   Result.fromOption(conversation, () => new ConversationNotFound())
 
-export const close = (
+const close = (
   conversation: Option.Option<ConversationRow>,
   { category = null }: CloseConversation,
   context: DecisionContext
@@ -109,7 +109,7 @@ export const close = (
       (after) => Events.make("conversation.closed", { conversation_id: row.id }, context, resourceOf(after))
     ))
 
-export const reopen = (
+const reopen = (
   conversation: Option.Option<ConversationRow>,
   context: DecisionContext
 ): Result.Result<Changes.Decision<Conversation>, ConversationNotFound> =>

@@ -112,7 +112,7 @@ const erasedIdentity = (identity: LoadedContact["identities"][number]): LoadedCo
 })
 
 /** Erases the contents of a contact's row, of its identities, and of their network IDs. An erased contact does not change. */
-export const eraseContact = (
+const eraseContact = (
   { found, network_ids }: {
     readonly found: Option.Option<LoadedContact>
     readonly network_ids: ReadonlyArray<LoadedNetworkId>
