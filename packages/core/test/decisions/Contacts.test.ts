@@ -2,9 +2,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Changes from "@messaging-crm/core/Changes"
 import * as Contacts from "@messaging-crm/core/Contacts"
+import { TagId } from "@messaging-crm/core/Ids"
 import { limits } from "@messaging-crm/core/Limits"
 import { Option, Result } from "effect"
 import { contact, context, rejection } from "./Fixtures.ts"
+
+const no_references = { owners: new Map(), fields: new Map(), tags: [] }
 
 describe("a note", () => {
   const noted = (notes: string | null, text: string) =>
@@ -31,6 +34,24 @@ describe("a note", () => {
 })
 
 describe("an update of a contact", () => {
+  it("clears a field that is null, whichever it is, and keeps each that is absent", () => {
+    const fields = Object.keys(Contacts.WritableContact.fields)
+    const tag = { id: TagId.make("01990000-0000-7000-8000-000000000009"), name: "VIP", color: "red" } as const
+    const texts = Object.fromEntries(fields.filter((field) => field !== "tag_ids").map((field) => [field, "text"]))
+    const { version: _version, ...full } = { ...contact, ...texts, custom_values: { size: "XL" }, tags: [tag] }
+    for (const field of fields) {
+      const input = Contacts.UpdateContact.make({ [field]: null })
+      const stored = Option.some({ ...full, version: 1 } as Contacts.LoadedContact) // No rule reads these texts.
+      const { result } = Result.getOrThrow(Contacts.update(stored, no_references, input, context()))
+      const name = field === "tag_ids" ? "tags" : field as keyof typeof Contacts.emptyContact
+      assert.deepEqual(
+        { ...result },
+        { ...full, [name]: Contacts.emptyContact[name], updated_at: result.updated_at },
+        field
+      )
+    }
+  })
+
   it("that gives the stored values raises no event, and names only the fields that it changes", () => {
     const { changes, result } = Contacts.changeContact(contact, { first_name: "Kim" }, context())
     assert.isUndefined(changes.raise)
