@@ -59,6 +59,23 @@ it("are returned once and in order, although requests fail and connections are l
   assert.deepStrictEqual(retried.slice(0, 2), [1, 2])
 })
 
+it("keep their characters, although each byte of them arrives alone", async () => {
+  const event = {
+    id: "01990000-0000-7000-8000-000000000001",
+    type: "contact.created",
+    data: { name: "Zo\u00EB \u{1F44B}" }
+  }
+  const bytes = new TextEncoder().encode(`id: c1\nevent: contact.created\ndata: ${JSON.stringify(event)}\n\n`)
+  const body = new ReadableStream<Uint8Array>({
+    start: (controller) => {
+      for (const byte of bytes) controller.enqueue(Uint8Array.of(byte))
+    }
+  })
+  const { crm } = await begin([async () => new Response(body, { headers: { "content-type": "text/event-stream" } })])
+  const next = await crm.events.stream({ after: "start" })[Symbol.asyncIterator]().next()
+  assert.deepStrictEqual<unknown>(next.value, event)
+})
+
 it("continue after a restart at the cursor, which is that of the last processed event", async () => {
   const { create, crm } = await begin()
   const created = [await create("Ada"), await create("Kim"), await create("Lee")]
