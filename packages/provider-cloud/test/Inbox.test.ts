@@ -96,6 +96,33 @@ layer(overInbox(recorder, inbox))("the callback inbox", (it) => {
       assert.deepStrictEqual(yield* texts, lines)
     }))
 
+  it.effect("a person's message that waits while the earlier one is processed and fails is stored after it", () =>
+    Effect.gen(function*() {
+      const [fake, core] = [yield* FakeGraph, yield* Received]
+      const [isProcessed, mayFail] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+      const failure = Deferred.succeed(isProcessed, undefined).pipe(
+        Effect.andThen(Deferred.await(mayFail)),
+        Effect.andThen(Effect.die("broken"))
+      )
+      yield* core.breakOn((event) => event.event === "message_received" && event.text === "first", failure)
+      yield* fake.enqueue(text("first"), text("second"))
+      yield* fake.post()
+      const running = yield* Effect.forkChild(runOnce)
+      yield* Deferred.await(isProcessed)
+      yield* Effect.replicateEffect(Effect.yieldNow, 100, { discard: true })
+      yield* Deferred.succeed(mayFail, undefined)
+      assert.strictEqual(yield* Fiber.join(running), 2)
+      assert.deepStrictEqual(yield* texts, [])
+      // The second one is due earlier than the first.
+      yield* TestClock.adjust("500 millis")
+      assert.strictEqual(yield* runOnce, 1)
+      assert.deepStrictEqual(yield* texts, [])
+      yield* core.breakOn(() => false)
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual(yield* runOnce, 2)
+      assert.deepStrictEqual(yield* texts, ["first", "second"])
+    }))
+
   for (const together of [true, false]) {
     it.effect(
       `lets a person's texts wait for their earlier file, at most a minute, in ${

@@ -110,8 +110,11 @@ export class Received extends Context.Service<Received, {
   readonly events: Effect.Effect<ReadonlyArray<ProviderEvent>>
   /** The events since the last call. */
   readonly clear: Effect.Effect<ReadonlyArray<ProviderEvent>>
-  /** Makes core die on matching events, or fail with an error, until the next call. */
-  readonly breakOn: (matches: (event: ProviderEvent) => boolean, error?: FileUnavailable) => Effect.Effect<void>
+  /** Makes core die on matching events, or fail as given, until the next call. */
+  readonly breakOn: (
+    matches: (event: ProviderEvent) => boolean,
+    failure?: Effect.Effect<never, FileUnavailable>
+  ) => Effect.Effect<void>
 }>()("@messaging-crm/provider-cloud/test/Received") {}
 
 /** Returns the event with its file in memory, as core would store it. */
@@ -138,8 +141,8 @@ export const recorder = Layer.effectContext(Effect.gen(function*() {
     Context.add(Received, {
       events: Ref.get(events),
       clear: Ref.getAndSet(events, []),
-      breakOn: (matches, error) =>
-        Effect.andThen(Ref.set(failure, error ?? Effect.die("broken")), Ref.set(isBroken, matches))
+      breakOn: (matches, given = Effect.die("broken")) =>
+        Effect.andThen(Ref.set(failure, given), Ref.set(isBroken, matches))
     })
   )
 }))
