@@ -218,7 +218,7 @@ const declared: Readonly<Record<string, Declared>> = {
   inbound: {
     files: ["core/src/inbound/*.ts"],
     tests: [
-      "core/test/ProviderEventOrder.test.ts",
+      "core/test/CallbackInbox.test.ts",
       "core/test/decisions/MessageReports.test.ts",
       ...conformance,
       "provider-cloud/test/{CallbackProcessor,Inbox,ReplyWindow,MarketingPreferences}.test.ts"
@@ -336,7 +336,7 @@ const declared: Readonly<Record<string, Declared>> = {
     tests: [
       "provider-cloud/test/{Deliver,SendRequests,ErrorCodes,GraphClient,AuthenticationTemplates,KnownPitfalls}.test.ts",
       "provider-cloud/test/{Ingress,CallbackProcessor,MediaLoader,Profiles,StoredAccounts,AccountCheck}.test.ts",
-      "provider-cloud/test/{PersonIds,PersonTurns,PausedChannels,PrivateAddresses,conformance}.test.ts",
+      "provider-cloud/test/{PersonIds,PausedChannels,PrivateAddresses,conformance}.test.ts",
       ...callback_tests
     ]
   },

@@ -2,36 +2,25 @@
  * Callback processor: parses the stored callbacks, and passes their events to core.
  *
  * The ingress only splits a body, so that it responds before any event is stored; here each part is parsed.
- * Each event is processed independently. If one fails, the others are stored all
- * the same, and the callback is retried.
+ * If an event fails, the events of the people after it wait, and the callback is retried.
  */
 import { CallbackInbox, type ClaimedCallback } from "@messaging-crm/core/CallbackInbox"
+import { slot_wait_max } from "@messaging-crm/core/CallbackOrder"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
 import { Inbound, type ProviderEvent } from "@messaging-crm/core/Inbound"
 import { FileUnavailable } from "@messaging-crm/core/Media"
-import { inOrderByPerson, order_wait_max, subjectsOf } from "@messaging-crm/core/ProviderEventOrder"
 import { traced } from "@messaging-crm/core/Traces"
 import { Turns } from "@messaging-crm/core/Turns"
-import { Context, DateTime, Duration, Effect, Exit, Layer, Option } from "effect"
+import { Context, Effect, Exit, Layer, Option } from "effect"
 import { groupByAccount, parse, type Parsed, type ParsedEvent } from "./Callback.ts"
 import { ignored } from "./Callback/Entry.ts"
 import { type CloudAccount, CloudAccounts } from "./CloudAccounts.ts"
 import { countUnconnected, report } from "./IgnoredItems.ts"
 import { type EventWithFile, makeStoreWithFile, MediaLoader } from "./MediaLoader.ts"
-import * as PersonTurns from "./PersonTurns.ts"
 import { Profiles } from "./Profiles.ts"
 
 /** The maximum number of files that are downloaded at once, of which one organization can use half. */
 const files_max = 8
-
-/**
- * How long a message waits for a slot to download its file, and a callback for an earlier one of the same person. After that
- * it is retried later, so that a network whose files do not arrive does not use up the slots of the inbox.
- */
-const turn_wait_max = Duration.seconds(1)
-
-/** The maximum number of people whose events are processed concurrently. */
-const people_at_once_max = 8
 
 const utf8 = new TextDecoder("utf-8", { ignoreBOM: true })
 
@@ -39,30 +28,11 @@ const hasFile = (event: ProviderEvent): event is EventWithFile =>
   "media" in event && event.media !== null && event.media.bytes !== null
 
 /** A callback to process. `id` is null if it is not stored. */
-export interface ReceivedCallback extends Pick<ClaimedCallback, "attempt" | "body" | "received_at" | "source"> {
+export interface ReceivedCallback
+  extends Pick<ClaimedCallback, "attempt" | "body" | "is_ordered" | "received_at" | "source">
+{
   readonly id: string | null
 }
-
-/** The result of an event that waits for an earlier one of the same person. */
-const notInTurn = Exit.fail(new FileUnavailable())
-
-const waitsForFile = (exit: Exit.Exit<unknown, unknown>): boolean =>
-  Option.exists(Exit.findErrorOption(exit), (error) => error instanceof FileUnavailable)
-
-/** Returns whether a callback is processed in order. One that waited long enough delays no later one, and waits for none. */
-const isInOrder = ({ received_at }: ReceivedCallback) =>
-  Effect.map(
-    DateTime.now,
-    (now) => DateTime.isGreaterThan(received_at, DateTime.subtractDuration(now, order_wait_max))
-  )
-
-/** Returns the people and messages that events are about, each with its account. */
-const aboutOf = (events: ReadonlyArray<ParsedEvent>): ReadonlyArray<string> =>
-  Array.from(
-    new Set(events.flatMap(({ account: { id, type }, event }) =>
-      subjectsOf(event).map((subject) => JSON.stringify([type, id, subject]))
-    ))
-  )
 
 /** Makes the function that stores located events, with their files. */
 const makeProcessEvents = Effect.gen(function*() {
@@ -88,39 +58,27 @@ const makeProcessEvents = Effect.gen(function*() {
   const store = (event: ProviderEvent, callback: ReceivedCallback) =>
     hasFile(event)
       ? inbound.organizationOf(event.channel_id).pipe(
-        Effect.flatMap((id) => downloads.runWithin(id, turn_wait_max, storeWithFile(event, callback))),
+        Effect.flatMap((id) => downloads.runWithin(id, slot_wait_max, storeWithFile(event, callback))),
         Effect.flatMap(Option.match({ onNone: () => new FileUnavailable(), onSome: () => Effect.void }))
       )
       : inbound.receive(event, callback.id)
 
   /**
-   * Processes the events of each person in their order. After one that waits for its file, the person's later ones wait too, so
-   * that all are retried in order, until the callback has waited long enough.
+   * Processes events one after another, and returns the exits. All of them have the same people, so those after one that fails
+   * are left to the retry, until the callback has waited long enough.
    */
   const processEvents = Effect.fnUntraced(
     function*(account: CloudAccount, events: ReadonlyArray<ProviderEvent>, callback: ReceivedCallback) {
-      const isOrdered = yield* isInOrder(callback)
-      const waiting = new Set<string>()
-      const mustWait = (event: ProviderEvent) => isOrdered && subjectsOf(event).some((each) => waiting.has(each))
-
-      const processEvent = (event: ProviderEvent) =>
-        Effect.andThen(store(event, callback), lookUpNames(account, event)).pipe(
+      const exits: Array<Exit.Exit<void, unknown>> = []
+      for (const event of events) {
+        const exit = yield* Effect.andThen(store(event, callback), lookUpNames(account, event)).pipe(
           Effect.catchTag("ChannelUnknown", () => countUnconnected),
           Effect.exit
         )
-
-      return yield* inOrderByPerson(
-        events,
-        { concurrency: people_at_once_max },
-        (event) =>
-          Effect.suspend(() => mustWait(event) ? Effect.succeed(notInTurn) : processEvent(event)).pipe(
-            Effect.tap((exit) =>
-              Effect.sync(() => {
-                if (waitsForFile(exit)) subjectsOf(event).forEach((each) => waiting.add(each))
-              })
-            )
-          )
-      )
+        exits.push(exit)
+        if (Exit.isFailure(exit) && callback.is_ordered) break
+      }
+      return exits
     }
   )
 
@@ -156,19 +114,17 @@ const makeProcessAccount = Effect.gen(function*() {
 /** Service that stores the events of callbacks. */
 export class CallbackProcessor extends Context.Service<CallbackProcessor, {
   /**
-   * Stores every event of a callback that an app signed. If one cannot be stored,
-   * it dies after the others are stored; repeating the callback is harmless.
+   * Stores every event of a callback that an app signed. It dies if one cannot be stored; repeating the callback is harmless.
    * If the callback is deleted meanwhile, its other events are not stored.
    *
    * An event without a time gets `received_at`. From then on, a message waits for its file.
    */
-  readonly process: (callback: ReceivedCallback) => Effect.Effect<void | "not in turn">
+  readonly process: (callback: ReceivedCallback) => Effect.Effect<void>
 }>()("@messaging-crm/provider-cloud/CallbackProcessor") {
   static readonly layer = Layer.effect(
     CallbackProcessor,
     Effect.gen(function*() {
       const processAccount = yield* makeProcessAccount
-      const inTurn = yield* PersonTurns.make(turn_wait_max)
 
       /** Stores every event, and returns whether all were stored, or why not. */
       const processParsed = Effect.fnUntraced(function*(callback: ReceivedCallback, parsed: Parsed) {
@@ -193,12 +149,7 @@ export class CallbackProcessor extends Context.Service<CallbackProcessor, {
             parse(utf8.decode(callback.body), { received_at: callback.received_at }),
             () => ignored("unreadable", "body")
           )
-          const processed = processParsed(callback, parsed)
-          const exit = (yield* isInOrder(callback))
-            ? yield* inTurn(aboutOf(parsed.events), processed, notInTurn)
-            : yield* processed
-          if (exit === notInTurn) return "not in turn" as const
-          return yield* Effect.orDie(exit)
+          return yield* Effect.orDie(yield* processParsed(callback, parsed))
         }
       )
 

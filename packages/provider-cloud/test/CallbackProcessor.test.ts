@@ -42,6 +42,7 @@ const callback = (body: Uint8Array, received_at: DateTime.Utc) => ({
   source: "app",
   attempt: 1,
   body,
+  is_ordered: true,
   received_at
 })
 
@@ -251,7 +252,7 @@ for (
       })))
 }
 
-it.effect("a person's next messages wait for the change of their number, in the same callback or in the next one", () =>
+it.effect("a person's next messages wait for the change of their number", () =>
   Effect.gen(function*() {
     const former = { wa_id: "4915112345610" }
     const now = { wa_id: "4915112345611" }
@@ -265,19 +266,32 @@ it.effect("a person's next messages wait for the change of their number, in the 
         event === "identity_changed" ? Effect.sleep("1 second") : Effect.void,
         Ref.update(received, (all) => [...all, event])
       ))
-    const inOrder = ["message_received", "identity_changed", "message_received"]
-    for (const bodies of [[[before, change, after]], [[before], [change], [after]]]) {
-      yield* Ref.set(received, [])
-      yield* Effect.gen(function*() {
-        const { process } = yield* CallbackProcessor
-        const fibers = yield* Effect.forEach(bodies, (entries) =>
-          Effect.forkChild(
-            process(callback(new TextEncoder().encode(bodyOf(entries.flatMap((each) => each ?? []))), noon)),
-            { startImmediately: true }
-          ))
-        yield* TestClock.adjust("2 seconds")
-        yield* Fiber.joinAll(fibers)
-      }).pipe(Effect.provide(layer))
-      assert.deepStrictEqual(yield* Ref.get(received), inOrder)
-    }
+    const body = new TextEncoder().encode(bodyOf([before, change, after].flatMap((each) => each ?? [])))
+    const processing = yield* CallbackProcessor.use(({ process }) => process(callback(body, noon))).pipe(
+      Effect.provide(layer),
+      Effect.forkChild
+    )
+    yield* TestClock.adjust("2 seconds")
+    yield* Fiber.join(processing)
+    assert.deepStrictEqual(yield* Ref.get(received), ["message_received", "identity_changed", "message_received"])
   }))
+
+for (const is_ordered of [true, false]) {
+  it.effect(`the events after one that fails are ${is_ordered ? "left to the retry" : "stored after a minute"}`, () =>
+    Effect.gen(function*() {
+      const entries = ["bad", "edit", "next"].map((id) =>
+        messageEntry("one", { wa_id: "4915112345678" }, { id, type: "text", text: { body: "Hi" } })
+      )
+      const received = yield* Ref.make<ReadonlyArray<string>>([])
+      const layer = processor(accountsOf(account("one", 1)), (event) => {
+        const id = "provider_message_id" in event ? event.provider_message_id : ""
+        return id === "bad" ? Effect.die("broken") : Ref.update(received, (all) => [...all, id])
+      })
+      const body = new TextEncoder().encode(bodyOf(entries))
+      const exit = yield* CallbackProcessor.use(({ process }) =>
+        Effect.exit(process({ ...callback(body, noon), is_ordered }))
+      ).pipe(Effect.provide(layer))
+      assert.isTrue(Exit.isFailure(exit))
+      assert.deepStrictEqual(yield* Ref.get(received), is_ordered ? [] : ["edit", "next"])
+    }))
+}

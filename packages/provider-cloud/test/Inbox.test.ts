@@ -209,7 +209,9 @@ layer(overInbox(recorder, inbox))("the loop of the callback inbox", (it) => {
       const fake = yield* FakeGraph
       const inbox = yield* CallbackInbox
       const { process } = yield* CallbackProcessor
-      yield* fake.enqueue(...Array.from({ length: 100 }, (_, index) => text(`backlog ${index}`)))
+      yield* fake.enqueue(
+        ...Array.from({ length: 100 }, (_, index) => text(`backlog ${index}`, `4915112345${100 + index}`))
+      )
       yield* fake.post()
       yield* Effect.forkChild(
         inbox.run((callback) => Effect.andThen(Effect.replicateEffect(Effect.yieldNow, 10), process(callback)))

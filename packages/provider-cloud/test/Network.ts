@@ -64,12 +64,13 @@ const noInbox = Layer.effect(
       store: (source, parts) =>
         Effect.flatMap(DateTime.now, (received_at) =>
           Effect.forEach(parts, ({ body }) =>
-            Effect.exit(process({ id: null, source, attempt: 1, body, received_at })))).pipe(
+            Effect.exit(process({ id: null, source, attempt: 1, body, is_ordered: true, received_at })))).pipe(
             Effect.flatMap(Exit.asVoidAll)
           ),
       runOnce: () =>
         Effect.succeed(0),
-      run: () => Effect.never,
+      run: () =>
+        Effect.never,
       measure: Effect.void
     })
   )

@@ -7,6 +7,7 @@ import { Arbitrary, DateTime, Duration, Effect, Option, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { integer } from "../Arbitraries.ts"
 import { businessMessages } from "./Inbound/BusinessMessages.ts"
+import { callbackOrder } from "./Inbound/CallbackOrder.ts"
 import { marketing } from "./Inbound/Marketing.ts"
 import { people } from "./Inbound/People.ts"
 import { replyWindow } from "./Inbound/ReplyWindow.ts"
@@ -238,5 +239,6 @@ export const journeyTests = (storage: Storage) => {
     marketing(it)
     businessMessages(it)
     replyWindow(it)
+    callbackOrder(it)
   })
 }

@@ -18,7 +18,7 @@ import { Rows } from "../work/Rows.ts"
 import type { Item } from "../work/WorkLoop.ts"
 import * as WorkLoop from "../work/WorkLoop.ts"
 import { type Claim, type ClaimedWork, WorkQueue } from "../work/WorkQueue.ts"
-import { order_wait_max } from "./ProviderEventOrder.ts"
+import { makeTurns, order_wait_max } from "./CallbackOrder.ts"
 
 // ---------------------------------------------------------------- data
 
@@ -56,9 +56,11 @@ export const no_organization = OrganizationId.make("00000000-0000-0000-0000-0000
 export interface ClaimedCallback extends StoredCallback {
   /** The number of attempts to process the body, including this one. */
   readonly attempt: number
+  /** Whether it delays the later events of its people if it fails (`CallbackOrder.ts`). */
+  readonly is_ordered: boolean
 }
 
-/** A stored body, and whether an earlier one of its people must be processed first. */
+/** A stored body, and whether an earlier one of its people must be processed first, which is not in the same claim. */
 export interface LoadedCallback {
   readonly callback: StoredCallback
   readonly is_behind: boolean
@@ -98,11 +100,8 @@ const in_progress_max = 16
 /** A claim per slot would cost as much as processing the body. */
 const claim_min = 8
 
-/**
- * Processes one body. If it dies, the body is kept and retried. `not in turn` is the result if it has to wait for an earlier body
- * of the same person.
- */
-export type CallbackHandler = (callback: ClaimedCallback) => Effect.Effect<void | "not in turn">
+/** Processes one body. If it dies, the body is kept and retried. */
+export type CallbackHandler = (callback: ClaimedCallback) => Effect.Effect<void>
 
 /** Makes the function that stores the parts of a body, all of a channel in one commit. */
 const makeStore = Effect.gen(function*() {
@@ -145,9 +144,8 @@ const makeStore = Effect.gen(function*() {
   })
 })
 
-/** Returns whether a body has to wait for an earlier one, because both are about one person. */
-const delays = (earlier: StoredCallback, { channel_id, people }: StoredCallback): boolean =>
-  channel_id !== null && earlier.channel_id === channel_id && earlier.people.some((person) => people.includes(person))
+/** It is retried until it succeeds. */
+const itemOf = (claimed: ClaimedWork, execution: Item["execution"]): Item => ({ claimed, execution, abandon: null })
 
 /** Makes the function that returns how callbacks are claimed, each with its processing. */
 const makeSource = Effect.gen(function*() {
@@ -160,22 +158,35 @@ const makeSource = Effect.gen(function*() {
       settle(claimed, { load: Effect.void, decide: (_, { now }) => ({ result: null, changes: changesAt(now) }) })
     )
 
-  /** Lets a body wait for an earlier one of the same person. */
+  /** Lets a body wait for an earlier one of the same person (`CallbackOrder.ts`). */
   const wait = (claimed: ClaimedWork) =>
     settleWith(claimed, (now) => {
       const due_at = DateTime.addDuration(now, pauseAfter(schedules.callback_order, claimed.attempt))
       return Changes.settle({ claimed, outcome: "postpone", due_at })
     })
 
-  const processWith = (handle: CallbackHandler, claimed: ClaimedWork, loaded: Option.Option<LoadedCallback>) => {
-    if (Option.isNone(loaded)) return settleWith(claimed, () => Changes.finish(claimed))
-    const { callback, is_behind } = loaded.value
-    return is_behind
-      ? wait(claimed)
-      : Effect.flatMap(handle({ ...callback, attempt: claimed.defects + 1 }), (result) =>
-        result === "not in turn"
-          ? wait(claimed)
-          : settleWith(claimed, () => Changes.all(Changes.finish(claimed), CallbackRows.remove({ id: callback.id }))))
+  /** Deletes a body that is processed. */
+  const finish = (claimed: ClaimedWork) =>
+    settleWith(claimed, () => Changes.all(Changes.finish(claimed), CallbackRows.remove({ id: claimed.ref })))
+
+  /** Returns how the bodies of a claim are processed, in the order of their receipt. */
+  const itemsOf = (
+    handle: CallbackHandler,
+    ordered_since: Timestamp,
+    inOrder: ReadonlyArray<readonly [ClaimedWork, Option.Option<LoadedCallback>]>
+  ): ReadonlyArray<Item> => {
+    const inTurn = makeTurns()
+    return inOrder.map(([claimed, found]) => {
+      if (Option.isNone(found)) return itemOf(claimed, settleWith(claimed, () => Changes.finish(claimed)))
+      const { callback, is_behind } = found.value
+      const is_ordered = DateTime.isGreaterThan(callback.received_at, ordered_since)
+      const processing = handle({ ...callback, attempt: claimed.defects + 1, is_ordered })
+      const isProcessed = inTurn({ ...callback, is_behind, is_ordered })(processing)
+      return itemOf(
+        claimed,
+        Effect.flatMap(isProcessed, (isProcessed) => isProcessed ? finish(claimed) : wait(claimed))
+      )
+    })
   }
 
   return (handle: CallbackHandler): WorkLoop.Source => ({
@@ -188,28 +199,11 @@ const makeSource = Effect.gen(function*() {
       const claimed = yield* queue.claim(options)
       if (claimed.length === 0) return []
       const ordered_since = DateTime.subtractDuration(options.now, order_wait_max)
-      const isOrderedSince = ({ received_at }: StoredCallback) => DateTime.isGreaterThan(received_at, ordered_since)
       const loading = yield* Effect.exit(callbacks.load(claimed, { now: options.now, ordered_since }))
-      const itemOf = (claimed: ClaimedWork, execution: Item["execution"]): Item => ({
-        claimed,
-        execution,
-        abandon: null
-      })
       // Each fails, so that it does not stay claimed until its lease ends.
       if (Exit.isFailure(loading)) return claimed.map((work) => itemOf(work, loading))
-      // A postponed body is processed before the later ones of the same person, which were due before it.
       const inOrder = Array.zip(claimed, loading.value).toSorted(([one], [other]) => one.ref < other.ref ? -1 : 1)
-      const waiting: Array<StoredCallback> = []
-      return inOrder.map(([work, found]) => {
-        const loaded = Option.map(found, ({ callback, is_behind }) => ({
-          callback,
-          is_behind: is_behind || waiting.some((earlier) => delays(earlier, callback))
-        }))
-        if (Option.isSome(loaded) && loaded.value.is_behind && isOrderedSince(loaded.value.callback)) {
-          waiting.push(loaded.value.callback)
-        }
-        return itemOf(work, processWith(handle, work, loaded))
-      })
+      return itemsOf(handle, ordered_since, inOrder)
     })
   })
 })

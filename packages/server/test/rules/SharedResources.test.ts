@@ -159,9 +159,9 @@ const rows: Readonly<Record<string, Code>> = {
     numbers: [
       number("core/src/inbound/CallbackInbox.ts", /in_progress_max = (\d+)/),
       number("provider-cloud/src/CallbackProcessor.ts", /files_max = (\d+)/),
-      number("provider-cloud/src/CallbackProcessor.ts", /turn_wait_max = Duration\.seconds\((\d+)\)/)
+      number("core/src/inbound/CallbackOrder.ts", /slot_wait_max = Duration\.seconds\((\d+)\)/)
     ],
-    turns: ["provider-cloud/src/CallbackProcessor.ts", "provider-cloud/src/PersonTurns.ts"]
+    turns: ["provider-cloud/src/CallbackProcessor.ts"]
   },
   "Lookups of profiles": {
     numbers: [
