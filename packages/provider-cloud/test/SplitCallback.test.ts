@@ -80,6 +80,9 @@ it("the people of a part are its senders and recipients, not the people whom a m
   }
   const inStandby = parts(JSON.stringify({ object: "whatsapp_business_account", entry: [{ changes: [standby] }] }))
   assert.deepStrictEqual(inStandby.map(({ people }) => people), [["17"], ["18"]])
+  const echo = (to: string) => ({ id: to, from: "15550783881", to })
+  assert.deepStrictEqual(people({ message_echoes: [echo("17")] }), ["17"])
+  assert.deepStrictEqual(people({ message_echoes: [echo("17"), echo("18")] }), ["17", "18"])
   const messenger = (...messaging: ReadonlyArray<object>) =>
     parts(JSON.stringify({ object: "page", entry: [{ id: "7", messaging }] })).map(({ account, people }) => [
       account?.id,

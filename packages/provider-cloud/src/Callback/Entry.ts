@@ -6,7 +6,7 @@ import type { AccountKey } from "../CloudAccounts.ts"
 import { idOf, isObject, Items, lenient, NetworkId } from "../GraphSchemas.ts"
 import type { Meaning } from "./DocumentedKinds.ts"
 import type { FileReference } from "./MessageContent.ts"
-import { person_fields, system_fields } from "./PersonFields.ts"
+import { echo_person_fields, person_fields, system_fields } from "./PersonFields.ts"
 
 /** An entry of a callback: a list of changes (WhatsApp, sometimes Instagram) or of messaging events (Messenger, Instagram). */
 export const Entry = Schema.Struct({
@@ -85,11 +85,16 @@ const idsIn = (fields: ReadonlyArray<string>, value: unknown): ReadonlyArray<str
     return ids.flatMap((id) => id === undefined ? [] : idOf(id)?.replace(/^\+/, "") ?? [])
   })
 
-/** Returns the IDs of the senders and recipients of an item of a callback, without a plus sign. */
-export const personIdsIn = (item: unknown): ReadonlyArray<string> => {
+const idsInItem = (fields: ReadonlyArray<string>) => (item: unknown): ReadonlyArray<string> => {
   const { message = null, system = null } = isObject(item) ? item : {}
-  return [...idsIn(person_fields, item), ...idsIn(person_fields, message), ...idsIn(system_fields, system)]
+  return [...idsIn(fields, item), ...idsIn(fields, message), ...idsIn(system_fields, system)]
 }
+
+/** Returns the IDs of the senders and recipients of an item of a callback, without a plus sign. */
+export const personIdsIn: (item: unknown) => ReadonlyArray<string> = idsInItem(person_fields)
+
+/** Returns those of an echo, which the business sent. Otherwise its number would be one of the people of every echo. */
+export const personIdsInEcho: (item: unknown) => ReadonlyArray<string> = idsInItem(echo_person_fields)
 
 /** Entries about the same people at the same account. */
 export interface EntryPart {

@@ -62,5 +62,7 @@ export const person_fields = Object.keys({
   sender: null,
   recipient: null
 })
+/** The same of an echo, whose sender is the business. */
+export const echo_person_fields = person_fields.filter((field) => !Object.hasOwn(Sender, field))
 /** The fields of a system message that name a person. */
 export const system_fields = Object.keys(SystemIds)

@@ -1,6 +1,6 @@
 /** Splits the callbacks of WhatsApp by person, for which it reads only the IDs in a change. */
 import { idOf, isObject, type Items, objectOf } from "../../GraphSchemas.ts"
-import { type EntryPart, fieldOf, personIdsIn } from "../Entry.ts"
+import { type EntryPart, fieldOf, personIdsIn, personIdsInEcho } from "../Entry.ts"
 import { contactFinder } from "./Contacts.ts"
 
 /** Returns a change whose value has the lists. A `standby` change has them one level deeper, in `value.standby`. */
@@ -24,15 +24,20 @@ export const splitChange = (entry_id: string | null, given: unknown): ReadonlyAr
   const id = idOf(phone_number_id)
   const account = id === null ? null : { type: "phone_messaging" as const, id }
   const contacts = itemsOf(contact_list)
-  const items = Object.entries(lists).flatMap(([name, list]) => itemsOf(list).map((item) => ({ name, item })))
+  const items = Object.entries(lists).flatMap(([name, list]) =>
+    itemsOf(list).map((item) => ({
+      name,
+      item,
+      people: name === "message_echoes" ? personIdsInEcho(item) : personIdsIn(item)
+    }))
+  )
   if (account === null || items.length < 2) {
-    const people = [items[0]?.item, ...contacts].flatMap(personIdsIn)
+    const people = [...(items[0]?.people ?? []), ...contacts.flatMap(personIdsIn)]
     return [{ account, people, entries: [{ id: entry_id, changes: [change] }] }]
   }
   const ids = { phone_number_id: account.id, display_phone_number: idOf(display_phone_number) }
   const contactsOfPeople = contactFinder(contacts)
-  return items.map(({ item, name }) => {
-    const people = personIdsIn(item)
+  return items.map(({ item, name, people }) => {
     const own = contactsOfPeople(people)
     const value = { metadata: ids, ...(own.length === 0 ? {} : { contacts: own }), [name]: [item] }
     return {
