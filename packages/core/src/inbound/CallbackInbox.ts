@@ -60,7 +60,7 @@ export interface ClaimedCallback extends StoredCallback {
   readonly is_ordered: boolean
 }
 
-/** A stored body, and whether an earlier one of its people must be processed first, which is not in the same claim. */
+/** A stored body, and whether it must wait for an earlier one of its people that is not in the same claim. */
 export interface LoadedCallback {
   readonly callback: StoredCallback
   readonly is_behind: boolean
@@ -202,6 +202,7 @@ const makeSource = Effect.gen(function*() {
       const loading = yield* Effect.exit(callbacks.load(claimed, { now: options.now, ordered_since }))
       // Each fails, so that it does not stay claimed until its lease ends.
       if (Exit.isFailure(loading)) return claimed.map((work) => itemOf(work, loading))
+      // IDs are in the order of receipt. A claim returns a retried body after later ones, which were due before it.
       const inOrder = Array.zip(claimed, loading.value).toSorted(([one], [other]) => one.ref < other.ref ? -1 : 1)
       return itemsOf(handle, ordered_since, inOrder)
     })
