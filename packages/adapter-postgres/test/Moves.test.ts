@@ -7,13 +7,14 @@ import { OrganizationClosed } from "@messaging-crm/core/Commit"
 import { EventStore } from "@messaging-crm/core/Events"
 import { purges } from "@messaging-crm/core/Housekeeping"
 import { WorkKind, WorkQueue } from "@messaging-crm/core/WorkQueue"
-import { Cause, Effect, Exit } from "effect"
+import { Cause, Effect, Exit, Fiber } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { makeShared, type SharedScene } from "../../conformance/src/Isolation/SharedScene.ts"
 import { audited } from "../../conformance/src/Isolation/Writes.ts"
 import * as MovedTables from "../src/moves/MovedTables.ts"
 import * as MovesScene from "./MovesScene.ts"
+import { waiterFor, whileOpen } from "./Sessions.ts"
 
 /** Runs every operation that writes. Some fail, because an earlier one has removed what they change. */
 const writeAll = (scene: SharedScene) =>
@@ -97,6 +98,29 @@ it.layer(MovesScene.source, { timeout: "5 minutes" })("the move of an organizati
       }
       assert.deepStrictEqual(yield* MovesScene.rowsOf(organization_id), before)
       yield* Fixtures.mustCommit(theirs.organization_id, Changes.raise(yield* Fixtures.newEvent()))
+    }))
+
+  it.effect("closes the organization once each writer that began before has ended", () =>
+    Effect.gen(function*() {
+      const organization_id = yield* Fixtures.organization
+      yield* Fixtures.tag(organization_id, "VIP")
+      const sql = yield* SqlClient.SqlClient
+      const { transfer } = yield* MovesScene.transferOf(organization_id)
+      yield* Steps.receive(transfer, "old")
+      yield* Steps.track(transfer, "new")
+      yield* Steps.drain(transfer)
+      const write = sql`UPDATE tags SET color = 'blue' WHERE organization_id = ${organization_id}`
+      const [closing, first] = yield* whileOpen(
+        write,
+        Effect.fnUntraced(function*(pid) {
+          const closing = yield* Effect.forkChild(Steps.close(transfer))
+          const waits = Effect.as(waiterFor(pid), "it waits")
+          return [closing, yield* Effect.raceFirst(waits, Effect.as(Fiber.await(closing), "it ends"))] as const
+        })
+      )
+      assert.strictEqual(first, "it waits")
+      yield* Fiber.join(closing)
+      assert.isTrue(Exit.isFailure(yield* Effect.exit(write)))
     }))
 
   it.effect("keeps the order of events, and the cursors of followers", () =>
