@@ -6,12 +6,12 @@ import { ContactFields, CreateContactField } from "@messaging-crm/core/ContactFi
 import { batch_size, ContactImports } from "@messaging-crm/core/ContactImports"
 import { Contacts, CreateContact } from "@messaging-crm/core/Contacts"
 import { AssignConversation, CloseConversation, Conversations } from "@messaging-crm/core/Conversations"
-import type { ChannelId, MemberId } from "@messaging-crm/core/Ids"
+import type { ChannelId, MemberId, SendId } from "@messaging-crm/core/Ids"
 import { Inbound } from "@messaging-crm/core/Inbound"
 import { AddMember, Members } from "@messaging-crm/core/Members"
 import { CreateOrganization, Organizations } from "@messaging-crm/core/Organizations"
 import { Phone } from "@messaging-crm/core/Phones"
-import { Sends, StartConversation } from "@messaging-crm/core/Sends"
+import { isOpen, Sends, StartConversation } from "@messaging-crm/core/Sends"
 import { CreateTag, type Tag, Tags } from "@messaging-crm/core/Tags"
 import { Templates } from "@messaging-crm/core/Templates"
 import { Array, DateTime, Effect, Redacted } from "effect"
@@ -66,19 +66,32 @@ const createContacts = Effect.fnUntraced(function*(regular: Tag) {
   yield* Effect.forEach(manyContacts, (input) => Effect.orDie(contacts.create(input)), { discard: true })
 })
 
-/** Starts conversations with contacts, and with two numbers whose sends fail. */
+/** Starts conversations with contacts, and with two numbers whose sends fail. Returns the IDs of the sends. */
 const startConversations = Effect.fnUntraced(function*(channel_id: ChannelId, template_id: string) {
   const sends = yield* Sends
   const start = (number: string, first_name: string, order_number: string) => {
     const template = orderReady(template_id, first_name, order_number)
     return Effect.orDie(sends.start(StartConversation.make({ channel_id, phone: Phone.make(number), template })))
   }
-  for (const [index, [first_name, , number]] of people.slice(0, 4).entries()) {
-    yield* start(number, first_name, String(4711 + index))
-  }
+  const orders = people.slice(0, 4).map(([first_name, , number], index) =>
+    start(number, first_name, String(4711 + index))
+  )
   // Numbers of the mock network: the first is unreachable, the second fails after it was sent.
-  for (const number of ["+4915199990002", "+4915199990003"]) yield* start(number, "Max", "4719")
+  const failing = ["+4915199990002", "+4915199990003"].map((number) => start(number, "Max", "4719"))
+  return (yield* Effect.all([...orders, ...failing])).map(({ id }) => id)
 })
+
+/**
+ * Waits until a worker has finished the sends, for at most 5 s. The pause after the last check separates the times of their
+ * messages from those of later ones: contacts of the same time are in the order of their IDs.
+ */
+const finish = (ids: ReadonlyArray<SendId>) =>
+  Effect.repeat(
+    Effect.forEach(ids, (id) => Effect.orDie(Sends.use(({ get }) => get(id)))).pipe(
+      Effect.tap(() => Effect.sleep("20 millis"))
+    ),
+    { while: (sends) => sends.some(isOpen), times: 250 }
+  )
 
 const receive = (
   channel_id: ChannelId,
@@ -99,20 +112,6 @@ const receive = (
       })
     )))
 
-/** Conversations with messages: some are started by the organization, some by contacts. */
-const createConversations = Effect.fnUntraced(function*([phone, photo, page]: ReadonlyArray<Channel>) {
-  const templates = yield* Effect.orDie(Templates.use(({ list }) => list))
-  const template = templates.find(({ name }) => name === "order_ready")
-  if (phone === undefined || photo === undefined || page === undefined || template === undefined) return
-  yield* startConversations(phone.id, template.id)
-  yield* receive(phone.id, "+33612345601", "Amélie", 1, words("Merci ! Until when are you open today?"))
-  yield* receive(phone.id, "+34612345605", "Mateo", 2, words("¿Tenéis la bici azul en talla M?"))
-  yield* receive(photo.id, "photo-user-1", "lena.m", 3, words("Love the new color! Is it in stock?"))
-  yield* receive(photo.id, "photo-user-1", "lena.m", 4, snapshot)
-  yield* receive(page.id, "page-user-1", "Tom Becker", 5, words("My order has not arrived yet."))
-  yield* receive(page.id, "page-user-1", "Tom Becker", 6, order)
-})
-
 /** Closes one conversation and assigns another. */
 const closeAndAssign = Effect.fnUntraced(function*(assigned_user_id: MemberId) {
   const conversations = yield* Conversations
@@ -128,6 +127,29 @@ const closeAndAssign = Effect.fnUntraced(function*(assigned_user_id: MemberId) {
   }
 })
 
+/**
+ * Conversations with messages: some are started by the organization, some by contacts.
+ *
+ * The last message determines the first contact of the list, and the first conversation: on WhatsApp, with a person who has a
+ * name, a number, and an open reply window.
+ */
+const createConversations = Effect.fnUntraced(function*(
+  [phone, photo, page]: ReadonlyArray<Channel>,
+  owner: MemberId
+) {
+  const templates = yield* Effect.orDie(Templates.use(({ list }) => list))
+  const template = templates.find(({ name }) => name === "order_ready")
+  if (phone === undefined || photo === undefined || page === undefined || template === undefined) return
+  yield* receive(photo.id, "photo-user-1", "lena.m", 1, words("Love the new color! Is it in stock?"))
+  yield* receive(photo.id, "photo-user-1", "lena.m", 2, snapshot)
+  yield* receive(page.id, "page-user-1", "Tom Becker", 3, words("My order has not arrived yet."))
+  yield* receive(page.id, "page-user-1", "Tom Becker", 4, order)
+  yield* closeAndAssign(owner)
+  yield* Effect.flatMap(startConversations(phone.id, template.id), finish)
+  yield* receive(phone.id, "+33612345601", "Amélie", 5, words("Merci ! Until when are you open today?"))
+  yield* receive(phone.id, "+34612345605", "Mateo", 6, words("¿Tenéis la bici azul en talla M?"))
+})
+
 /** Creates the demo organization, and returns its IDs and its API key. */
 export const createOrganization = Effect.gen(function*() {
   const organizations = yield* Organizations
@@ -141,8 +163,7 @@ export const createOrganization = Effect.gen(function*() {
     const keys = yield* ApiKeys
     const { connected, regular } = yield* createCatalogs
     yield* createContacts(regular)
-    yield* createConversations(connected)
-    yield* closeAndAssign(owner.id)
+    yield* createConversations(connected, owner.id)
     const { key } = yield* Effect.orDie(
       keys.create(CreateApiKey.make({ created_by: owner.id, name: "demo", scopes: Scope.literals, expires: "1y" }))
     )
