@@ -8,6 +8,7 @@ import { Context, Effect, Struct } from "effect"
 import { HttpRouter } from "effect/http"
 import * as Examples from "./api/Examples.ts"
 import { documentOf, fresh_keys_script } from "./Docs/Contract.ts"
+import { path_to_code } from "./Docs/ErrorCodes.ts"
 import { htmlOf, script_path, start_script } from "./Docs/Page.ts"
 import { hashOf, policyOf } from "./Docs/SecurityPolicy.ts"
 import * as SharedResult from "./SharedResult.ts"
@@ -29,6 +30,9 @@ export const ExampleIds = Context.Reference<Effect.Effect<Partial<typeof Example
   "@messaging-crm/adapter-http/Docs/ExampleIds",
   { defaultValue: () => Effect.succeed({}) }
 )
+
+/** Returns the URL of the descriptions of error codes on the page of the service at an address, up to the code. */
+export const errorHelpAt = (address: string): string => `${address}${path_to_code}`
 
 const withIds = (html: string, known: Partial<typeof Examples.ids>): string =>
   Struct.keys(Examples.ids).reduce(

@@ -1,12 +1,12 @@
 /** Links from errors to their documentation. */
 import { assert, describe, it } from "@effect/vitest"
 import { Layer } from "effect"
-import { DocsUrl } from "../src/middleware/RequestLifecycle.ts"
+import { ErrorHelp } from "../src/middleware/RequestLifecycle.ts"
 import { idempotency, start } from "../testing/Service.ts"
 
 describe("an error links to the description of its code", () => {
   it("if the guides are published", async () => {
-    const service = start({ instead: Layer.succeed(DocsUrl, "https://docs.example/crm") })
+    const service = start({ instead: Layer.succeed(ErrorHelp, "https://docs.example/crm/contract.html#error-") })
     const { key } = await service.organization()
     const wrong = { key, json: { name: "" }, ...idempotency("wrong-tag") }
     const repeated = { key, json: { first_name: "Kim" }, ...idempotency("unknown-contact") }

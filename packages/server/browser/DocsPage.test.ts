@@ -161,4 +161,23 @@ it.layer(Docs.layer({}), { timeout: "1 minute" })("the docs page", (it) => {
       for (const key of keys) assert.match(key, /^try-createContact-[a-z0-9]{8,}$/)
       assert.deepStrictEqual(headers.map((each) => each["x-request-id"]), [undefined, undefined])
     }))
+
+  it.effect("shows the description of an error's code at the error's link", () =>
+    Effect.gen(function*() {
+      const { page, ready } = yield* Docs
+      yield* Effect.promise(async () => {
+        const { headers } = await fetch(`${ready.base_url}/tags`)
+        const [, link = "none"] = /^<(.+)>; rel="help"$/.exec(headers.get("link") ?? "") ?? []
+        await page.goto("about:blank")
+        await page.goto(link)
+        const row = page.getByRole("row", { name: "401 unauthorized" })
+        await row.waitFor()
+        await row.evaluate((element) =>
+          new Promise<void>((resolve) =>
+            new IntersectionObserver((seen) => seen.some(({ isIntersecting }) => isIntersecting) && resolve())
+              .observe(element)
+          )
+        )
+      })
+    }))
 })

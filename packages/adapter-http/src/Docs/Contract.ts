@@ -2,6 +2,7 @@
 import { Record } from "effect"
 import { OpenApi } from "effect/http-api"
 import { Api } from "../api/Api.ts"
+import { withErrorCodes } from "./ErrorCodes.ts"
 import { samplesOf } from "./Samples.ts"
 
 interface Parameter {
@@ -16,6 +17,7 @@ interface Operation {
   readonly operationId: string
   readonly parameters: ReadonlyArray<Parameter | { readonly $ref: string }>
   readonly security?: unknown
+  readonly responses: object
   readonly requestBody?: {
     readonly content: {
       readonly "application/json": { readonly examples: Readonly<Record<string, { readonly value: unknown }>> }
@@ -101,6 +103,7 @@ export const documentOf = (sends: boolean) => {
   const paths = document.paths as unknown as Readonly<Record<string, Readonly<Record<string, Operation>>>>
   return {
     ...document,
+    info: { ...document.info, description: withErrorCodes({ ...document, components, paths }) },
     ...(sends ? { security } : {}),
     components: sends ? { ...others, securitySchemes } : others,
     paths: Record.map(paths, (operations, path) =>

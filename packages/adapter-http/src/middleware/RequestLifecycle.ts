@@ -55,9 +55,9 @@ const withDeadline = <E, R>(
 
 // ------------------------------------------------------- the lifecycle
 
-/** Reference for the URL of the published guides, without a slash at its end; null if errors have no link. */
-export const DocsUrl = Context.Reference<string | null>(
-  "@messaging-crm/adapter-http/middleware/RequestLifecycle/DocsUrl",
+/** Reference for the URL of the descriptions of error codes, up to the code; null if errors have no link. */
+export const ErrorHelp = Context.Reference<string | null>(
+  "@messaging-crm/adapter-http/middleware/RequestLifecycle/ErrorHelp",
   {
     defaultValue: () => null
   }
@@ -65,11 +65,11 @@ export const DocsUrl = Context.Reference<string | null>(
 
 /** Returns the header of an error that links to the description of its code; none for other responses. */
 const helpOf = (
-  docs_url: string | null,
+  help: string | null,
   response: HttpServerResponse.HttpServerResponse
 ): Readonly<Record<string, string>> => {
-  const code = docs_url === null ? null : errorCodeOf(response)
-  return code === null ? {} : { link: `<${docs_url}/contract.html#error-${code}>; rel="help"` }
+  const code = help === null ? null : errorCodeOf(response)
+  return code === null ? {} : { link: `<${help}${code}>; rel="help"` }
 }
 
 /** Responds to a method that a path does not have, with those that it has. */
@@ -113,11 +113,11 @@ const runWithId = <R>(
     const started_millis = fiber.getRef(Clock.Clock).currentTimeMillisUnsafe()
     // Steps add their headers to this object, because the response to an error is made outside of them.
     const headers = { "cache-control": "no-store", "x-content-type-options": "nosniff", "x-request-id": request_id }
-    const docs_url = fiber.getRef(DocsUrl)
+    const help = fiber.getRef(ErrorHelp)
     HttpEffect.appendPreResponseHandlerUnsafe(
       fiber.context,
       (_, response) =>
-        Effect.succeed(HttpServerResponse.setHeaders(response, { ...headers, ...helpOf(docs_url, response) }))
+        Effect.succeed(HttpServerResponse.setHeaders(response, { ...headers, ...helpOf(help, response) }))
     )
     const path = pathOf(request)
     const routes = routesOf(path)

@@ -1,6 +1,6 @@
 /** `dev`: the whole service on this machine, with demo data. */
-import { LogPaths } from "@messaging-crm/adapter-http"
-import { ExampleIds, TryRequests } from "@messaging-crm/adapter-http/Docs"
+import { ErrorHelp, LogPaths } from "@messaging-crm/adapter-http"
+import { errorHelpAt, ExampleIds, TryRequests } from "@messaging-crm/adapter-http/Docs"
 import type * as Crm from "@messaging-crm/core/Crm"
 import { RootKeys } from "@messaging-crm/core/Secrets"
 import { AllowedAddresses } from "@messaging-crm/core/WebhookTransport"
@@ -138,10 +138,15 @@ const listenOn = Effect.fnUntraced(function*(host: string, port: number) {
   return { address, socket: Layer.succeedContext(socket) }
 })
 
-/** Layer for the features that only `dev` has: local webhooks, and a docs page with the demo's IDs and requests. */
-const features = Effect.fnUntraced(function*(exampleIds: Deferred.Deferred<Effect.Success<typeof ExampleIds.Service>>) {
+/** Layer for the features that only `dev` has: local webhooks, and a docs page with the demo's IDs and requests, to which errors link. */
+const features = Effect.fnUntraced(function*(
+  address: string,
+  exampleIds: Deferred.Deferred<Effect.Success<typeof ExampleIds.Service>>
+) {
+  const docs_url = yield* read(settings.docs_url)
   return Layer.mergeAll(
     yield* allowedAddresses,
+    Option.isNone(docs_url) ? Layer.succeed(ErrorHelp, errorHelpAt(address)) : Layer.empty,
     Layer.succeed(ExampleIds, Deferred.await(exampleIds)),
     Layer.succeed(LogPaths, true),
     Layer.succeed(TryRequests, yield* readOr(settings.docs_try_requests, true))
@@ -184,7 +189,7 @@ export const run = Effect.fnUntraced(function*(options: Options) {
     Layer.provideMerge(
       Layers.crm(devConsole.storage(storage.ports), { outbound: devConsole.outbound(provider.outbound) })
     ),
-    Layer.provide([socket, Layers.tuning, keys, storage.clock, yield* features(exampleIds)])
+    Layer.provide([socket, Layers.tuning, keys, storage.clock, yield* features(address, exampleIds)])
   )
   const running = yield* Layer.build(service)
   const seeded = yield* Demo.prepare(options).pipe(

@@ -30,7 +30,7 @@ export const layer = Layer.unwrap(Effect.gen(function*() {
     Layer.succeed(AuditAgeMax, Duration.days(audit_days)),
     Option.isNone(keys) ? Layer.empty : Layer.succeed(RootKeys, keys.value),
     Option.isNone(public_url) ? Layer.empty : Layer.succeed(PublicUrl, public_url.value),
-    Option.isNone(docs_url) ? Layer.empty : Layer.succeed(Http.DocsUrl, docs_url.value),
+    Option.isNone(docs_url) ? Layer.empty : Layer.succeed(Http.ErrorHelp, `${docs_url.value}/contract.html#error-`),
     Option.isNone(proxies) ? Layer.empty : Layer.succeed(Http.TrustedProxies, proxies.value),
     Option.isNone(networks) ? Layer.empty : Layer.succeed(AllowedAddresses, networks.value)
   )

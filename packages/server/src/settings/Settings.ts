@@ -262,7 +262,7 @@ export const settings = {
     name: "DOCS_URL",
     group: "Docs page",
     description: "Public URL of the website of the guides (npm run site), which errors then link",
-    default_text: "none; errors have no link",
+    default_text: "in dev, errors link the docs page; in serve, they have no link",
     valid_values: "a URL such as https://docs.example.com",
     parse: baseUrl
   }),
