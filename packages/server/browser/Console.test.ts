@@ -34,6 +34,7 @@ it.layer(Opened.layer, { timeout: "1 minute" })("the console of `dev`", (it) => 
       const row = page.getByRole("option", { name: /Rosa Marín/ })
       const mark = row.getByTitle("Waiting for an answer")
       await mark.waitFor()
+      await row.getByText("Messenger").waitFor()
       await page.reload()
       await mark.waitFor()
       await row.click()

@@ -124,11 +124,8 @@ const conversationRow = (conversation, index, waiting) => {
     ${avatar(nameOf(contact))}
     <span class="who">${nameOf(contact)}</span><time>${timeOrDate(last_activity_at)}</time>
     <span class="preview">${previewOf(conversation)}</span>
-    ${
-    isWaiting ?
-      html`<span class="dot" title="Waiting for an answer"></span>` :
-      html`<span class="chip">${status === "closed" ? "Closed" : channelName[channel.type]}</span>`
-  }
+    <span class="chip">${isWaiting ? html`<span class="dot" title="Waiting for an answer"></span>` : ""}
+      ${status === "closed" ? "Closed" : channelName[channel.type]}</span>
   </li>`
 }
 
