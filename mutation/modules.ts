@@ -261,12 +261,12 @@ const declared: Readonly<Record<string, Declared>> = {
   },
   "sql-search": {
     files: ["adapter-postgres/src/database/schema/functions/find_contacts.sql"],
-    tests: [ports, "adapter-postgres/test/Contacts.test.ts"],
+    tests: [ports, "adapter-postgres/test/{Contacts,ContactSearch}.test.ts"],
     names: "Contact|search"
   },
   "sql-functions": {
     files: ["adapter-postgres/src/database/schema/functions/*.sql"],
-    tests: [ports, "adapter-postgres/test/{CommitEvents,CommitFailures}.test.ts"],
+    tests: [ports, "adapter-postgres/test/{CommitEvents,CommitFailures,ContactSearch}.test.ts"],
     names: "Commit|Contact|Webhook"
   },
   "postgres-commit": {
@@ -298,7 +298,7 @@ const declared: Readonly<Record<string, Declared>> = {
   },
   "postgres-contacts": {
     files: ["adapter-postgres/src/contacts/*.ts"],
-    tests: ["adapter-postgres/test/Contacts.test.ts", ports]
+    tests: ["adapter-postgres/test/{Contacts,ContactSearch}.test.ts", ports]
   },
   "postgres-database": {
     files: ["adapter-postgres/src/database/**/*.ts"],

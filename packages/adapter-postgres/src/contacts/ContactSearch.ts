@@ -1,11 +1,12 @@
 /**
- * Finds a page of contacts in PostgreSQL, in one of three ways (`planOf`).
+ * Finds a page of contacts in PostgreSQL, in one of four ways (`planOf`).
  *
  * | Filters | Way | Reads |
  * | --- | --- | --- |
  * | an external ID, which at most one contact of each channel type has | `indexed` | these contacts, and checks the other filters |
  * | none, or one of owner, stage, phone, and email | `indexed` | the page, by the index of the filter |
  * | any other with a phone or email | `exact` | at most `exact_max` contacts with that phone or email, and checks the other filters |
+ * | a tag with an owner or a stage | `newest_first` | the newest contacts of the owner or stage; searches only if they do not fill the page |
  * | any other | `search` | what `find_contacts.sql` finds |
  *
  * Only `indexed` uses the shared connections: each other way may read many contacts for a page of a few.
@@ -14,14 +15,14 @@ import { ChannelType, networkOf } from "@messaging-crm/core/Channels"
 import type { Contact, ContactCriteria } from "@messaging-crm/core/Contacts"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
 import type { Found, PageRequest } from "@messaging-crm/core/Page"
-import { type Effect, Predicate } from "effect"
+import { Effect, Predicate } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
 import type { LongRows } from "../database/LongRows.ts"
 import { date, json, startOf } from "../database/RowCodecs.ts"
 
 /** How a page is found, and the filters that its contacts pass. */
 export interface Plan {
-  readonly way: "indexed" | "exact" | "search"
+  readonly way: "indexed" | "exact" | "newest_first" | "search"
   readonly match: ContactCriteria
 }
 
@@ -34,9 +35,13 @@ const hasIndex = (
   return [email_key, lifecycle_stage, owner_user_id, phones].filter(Predicate.isNotNull).length <= 1
 }
 
+const isTagOfOwnerOrStage = ({ channel, lifecycle_stage, owner_user_id, search_terms, tag_id }: ContactCriteria) =>
+  tag_id !== null && (owner_user_id !== null || lifecycle_stage !== null) && channel === null && search_terms === null
+
 const wayOf = (match: ContactCriteria): Plan["way"] => {
   if (hasIndex(match)) return "indexed"
-  return match.email_key !== null || match.phones !== null ? "exact" : "search"
+  if (match.email_key !== null || match.phones !== null) return "exact"
+  return isTagOfOwnerOrStage(match) ? "newest_first" : "search"
 }
 
 /** Decides how to find the contacts that meet some criteria. */
@@ -134,6 +139,52 @@ const contactsWithPhone = (
   return second === undefined ? sql`contacts` : sql`(${first} UNION ALL ${second})`
 }
 
+/** How many of the newest contacts of an owner or a stage are read for a page of those with a tag. */
+const newest_max = 1500
+
+/**
+ * A tag with at most this many contacts cannot fill a page of the default size. One with a few more can, so the newest contacts
+ * are read for it although `find_contacts` would look it up (`lookup_max`).
+ */
+export const rare_max = 20
+
+/**
+ * Returns the statement that selects a page of a tag from the newest contacts of its owner or stage. If it fills the page, no
+ * older contact belongs on it.
+ *
+ * It fills most pages, and takes about a third less time of PostgreSQL than `find_contacts`. It reads nothing for a rare tag, whose
+ * contacts the function looks up: a limit of 0 costs less than a condition, which makes PostgreSQL copy each row. For the
+ * same reason, only the contacts of the page are read in full, by their `ctid`, which cannot change within the statement's
+ * snapshot. A `ctid` is unique only within one partition, so the join also compares the key.
+ */
+const newestOf = (sql: SqlClient.SqlClient, selected: Selected): Statement.Statement<unknown> => {
+  const { columns, match: { lifecycle_stage, owner_user_id, tag_id }, organization_id, page } = selected
+  const isIndexed = owner_user_id === null
+    ? sql`contact.lifecycle_stage = ${lifecycle_stage}`
+    : sql`contact.owner_user_id = ${owner_user_id}`
+  const isInStage = owner_user_id === null || lifecycle_stage === null
+    ? sql`TRUE`
+    : sql`newest.lifecycle_stage = ${lifecycle_stage}`
+  return sql`
+    SELECT ${sql.literal(columns)}
+    FROM (
+      SELECT contact.ctid AS row_id, contact.updated_at, contact.id, contact.tags, contact.lifecycle_stage
+      FROM contacts contact
+      WHERE contact.organization_id = ${organization_id} AND ${isIndexed} AND ${isOnPage(sql, selected)}
+      ORDER BY contact.updated_at DESC, contact.id DESC
+      LIMIT ${sql.literal(String(newest_max))} * EXISTS (
+        SELECT FROM contact_tags WHERE organization_id = ${organization_id} AND tag_id = ${tag_id}
+        OFFSET ${sql.literal(String(rare_max))}
+      )::integer
+    ) newest
+    JOIN contacts contact ON contact.ctid = newest.row_id AND contact.organization_id = ${organization_id}
+      AND contact.id = newest.id
+    WHERE newest.tags @> ${json([{ id: tag_id }])}::jsonb AND ${isInStage}
+    ORDER BY newest.updated_at DESC, newest.id DESC
+    LIMIT ${page.size}
+  `
+}
+
 /** Returns the statement that selects a page that is `indexed`. */
 const indexedOf = (sql: SqlClient.SqlClient, selected: Selected): Statement.Statement<unknown> => {
   const { columns, match, organization_id, page } = selected
@@ -218,7 +269,7 @@ export const read = (
   list: LongRows<Contact>,
   wanted: Omit<Selected, "columns">
 ): Effect.Effect<Found<Contact>, SqlError.SqlError> => {
-  const { way } = wanted
+  const { page, way } = wanted
   const read = (statementOf: typeof indexedOf, has_matches: boolean) =>
     list.page(sql, {
       organization_id: wanted.organization_id,
@@ -231,6 +282,14 @@ export const read = (
       return read(indexedOf, false)
     case "exact":
       return read(exactOf, true)
+    case "newest_first":
+      return Effect.flatMap(
+        read(newestOf, false),
+        (newest) =>
+          newest.rows.length === page.size || newest.stopped_at !== null
+            ? Effect.succeed(newest)
+            : Effect.andThen(proceed, read(searchOf, true))
+      )
     case "search":
       return read(searchOf, true)
   }
