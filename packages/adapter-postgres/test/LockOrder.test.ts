@@ -13,6 +13,7 @@ import { insert, MessageRows, ProviderMessageRows } from "@messaging-crm/core/Me
 import { lock_order } from "@messaging-crm/core/Table"
 import { Effect, Fiber, Option } from "effect"
 import { SqlClient } from "effect/sql"
+import * as Lanes from "../testing/Lanes.ts"
 import * as Processes from "./Processes.ts"
 import { waiterFor, whileLocked } from "./Sessions.ts"
 
@@ -109,4 +110,35 @@ it.layer(Processes.database, { excludeTestServices: true })("Locks", (it) => {
       }
     })
   }
+
+  it.effect("of lanes are taken by name, whichever the order in which a commit adds their work", () =>
+    Effect.gen(function*() {
+      const other = yield* Processes.start
+      const sql = yield* SqlClient.SqlClient
+      const ours = yield* Fixtures.organization
+      const lanes = (yield* Effect.replicateEffect(Fixtures.uuid, 4)).toSorted()
+      const enqueue = (lane: string) => Effect.map(Fixtures.newWork(lane), Changes.enqueue)
+      yield* Fixtures.mustCommit(ours, ...yield* Effect.forEach(lanes, enqueue))
+      const free = sql<
+        { readonly name: string }
+      >`SELECT name FROM work_lanes WHERE name LIKE 'send:%' FOR UPDATE SKIP LOCKED`
+      for (const order of [lanes, lanes.toReversed()]) {
+        for (const [index, lane] of lanes.entries()) {
+          // An idle lane changes when it gets work.
+          yield* Lanes.makeIdle
+          const changes = yield* Effect.forEach(order, enqueue)
+          const [write, locked] = yield* whileLocked(
+            sql`work_lanes WHERE name = ${`send:${lane}`}`,
+            Effect.fnUntraced(function*(pid: number) {
+              const write = yield* Effect.forkChild(Effect.provide(Fixtures.commitOutcome(ours, ...changes), other))
+              yield* Effect.raceFirst(waiterFor(pid), Fiber.join(write))
+              const names = new Set((yield* free).map(({ name }) => name))
+              return [write, lanes.filter((each) => !names.has(`send:${each}`))] as const
+            })
+          )
+          assert.strictEqual(yield* Fiber.join(write), "committed")
+          assert.deepStrictEqual(locked, lanes.slice(0, index + 1))
+        }
+      }
+    }))
 })
