@@ -8,19 +8,21 @@ import { fileURLToPath } from "node:url"
 const root = fileURLToPath(new URL("../../../..", import.meta.url))
 const storage = "packages/adapter-postgres"
 const tables = `${storage}/src/database/schema/tables`
+const functions = `${storage}/src/database/schema/functions`
 
 const git = (...args: ReadonlyArray<string>) =>
   execFileSync("git", args, { cwd: root, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim()
 
-/** The stored formats that can change before the first release: tables and cursors. */
-const formats = [tables, "packages/core/src/kernel/Page.ts"]
+/** What can change before the first release, as `git log` finds it: tables, cursors, and which functions exist. */
+const formats = [["--", tables, "packages/core/src/kernel/Page.ts"], ["--diff-filter=D", "--", functions]]
 
 /** Returns the last tag before this commit, or, if there is no tag, the last commit that changed a format. */
 const defaultRef = (): string => {
   try {
     return git("describe", "--tags", "--abbrev=0", "HEAD^")
   } catch {
-    return git("log", "-1", "--format=%H", "--", ...formats)
+    const changes = formats.map((format) => git("log", "-1", "--format=%ct %H", ...format))
+    return changes.toSorted().at(-1)?.split(" ")[1] ?? "HEAD"
   }
 }
 
