@@ -73,6 +73,21 @@ it.live("a key whose organization has left one cell, and does not arrive in anot
     assert.strictEqual((yield* away("/v1/tags", two.organization.key)).status, 200)
   }).pipe(Effect.scoped))
 
+it.live("a key that arrives in another cell while it is looked up is found there", () =>
+  Effect.gen(function*() {
+    const [one, two, empty] = [yield* startCell("one"), yield* startCell("two"), yield* startCell("empty")]
+    const arriving = { ...empty.running }
+    const arrive = Effect.sync(() => {
+      Object.assign(arriving, two.running)
+      return true
+    })
+    const request = yield* serve([
+      new Cell("one", { ...one.running, isMoving: () => arrive }),
+      new Cell("two", arriving)
+    ])
+    assert.strictEqual((yield* request("/v1/tags", two.organization.key)).status, 200)
+  }).pipe(Effect.scoped))
+
 it.live("a link to a file is served by the cell of its organization", () =>
   Effect.gen(function*() {
     const { all, cells } = yield* started
