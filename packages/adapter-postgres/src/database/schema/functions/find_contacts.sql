@@ -129,6 +129,7 @@ BEGIN
     missing := missing - added;
     EXIT WHEN found_ids IS NOT NULL OR missing = 0;
     -- The next turn continues after the last contact that this one read. If this one read fewer than `read_max`, none is left.
+    -- These reads have the conditions and the order of those above, or the next page would omit contacts.
     SELECT updated_at, id INTO from_at, from_id
     FROM (
       (
