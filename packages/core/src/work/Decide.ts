@@ -198,7 +198,7 @@ const makeLoadDecideCommit = Effect.gen(function*() {
   })
 })
 
-/** What `write` is given, without the types that each operation has. */
+/** A definition that `write` gets, without the types of its operation. */
 type AnyDefinition = (
   ...input: ReadonlyArray<unknown>
 ) => Effect.fn.Return<LoadAndDecide<unknown, Resource, unknown, CurrentActor>, unknown, CurrentActor>
