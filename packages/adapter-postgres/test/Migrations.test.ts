@@ -1,6 +1,6 @@
 import { assert, expect, it } from "@effect/vitest"
 import * as Migrations from "@messaging-crm/adapter-postgres/Migrations"
-import { Effect, Exit, Fiber, Latch, Layer, Logger } from "effect"
+import { Effect, Exit, Fiber, Latch, Layer, Logger, type Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import * as Files from "../src/database/schema/Files.ts"
 import * as Database from "../testing/Database.ts"
@@ -14,6 +14,10 @@ const schemaOf = (name: string, text: string) => ({ version: "1.0.0", tables: [f
 
 const empty = Database.layerClient.pipe(Layer.provideMerge(Database.Database.layer))
 
+/** A test with an empty database of its own. */
+const testEmpty = <A, E>(name: string, test: Effect.Effect<A, E, Layer.Success<typeof empty> | Scope.Scope>) =>
+  it.effect(name, () => Effect.provide(test, empty))
+
 /** Migrates with several processes at once, and returns the migrations that each has applied. */
 const runAtOnce = Effect.fnUntraced(function*(count: number, run: typeof Migrations.run = Migrations.run) {
   const processes = yield* Effect.all(
@@ -24,15 +28,17 @@ const runAtOnce = Effect.fnUntraced(function*(count: number, run: typeof Migrati
   })
 })
 
-it.layer(empty)("Migrations", (it) => {
-  it.effect("are applied once by five processes that start at the same time", () =>
-    Effect.gen(function*() {
-      assert.isFalse(yield* Migrations.isCurrent)
-      const done = yield* runAtOnce(5)
-      assert.lengthOf(done.filter((migrations) => migrations.length > 0), 1)
-      assert.isTrue(yield* Migrations.isCurrent)
-    }))
+testEmpty(
+  "migrations are applied once by five processes that start at the same time",
+  Effect.gen(function*() {
+    assert.isFalse(yield* Migrations.isCurrent)
+    const done = yield* runAtOnce(5)
+    assert.lengthOf(done.filter((migrations) => migrations.length > 0), 1)
+    assert.isTrue(yield* Migrations.isCurrent)
+  })
+)
 
+it.layer(Database.layer)("Applied migrations", (it) => {
   it.effect("give every table an organization, and every key the organization as its first column", () =>
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
@@ -88,76 +94,82 @@ const response = SqlClient.SqlClient.use((sql) => sql<{ readonly response: numbe
     Effect.map(([row]) => row?.response)
   )
 
-it.layer(empty)("A function", (it) => {
-  it.effect("is replaced when its text changes, but not by an older version", () =>
-    Effect.gen(function*() {
-      const returning = (value: number, version: string) => ({
-        version,
-        tables: [file("tables/0001_first", "CREATE TABLE first (); CREATE TABLE second ()")],
-        functions: [
-          file(
-            "functions/response",
-            `CREATE OR REPLACE FUNCTION response() RETURNS integer LANGUAGE sql RETURN ${value}`
-          )
-        ]
-      })
-      assert.deepStrictEqual(yield* Migrations.migrate(returning(1, "1.9.0")), [
-        "tables/0001_first",
-        "functions/response"
-      ])
-      assert.deepStrictEqual(yield* Migrations.migrate(returning(2, "1.9.0")), ["functions/response"])
-      assert.deepStrictEqual(yield* Migrations.migrate(returning(1, "1.10.0")), ["functions/response"])
-      assert.deepStrictEqual(yield* Migrations.migrate(returning(2, "1.9.0")), [])
-      assert.deepStrictEqual(yield* Migrations.migrate(returning(1, "1.10.0")), [])
-      assert.strictEqual(yield* response, 1)
-    }))
-})
-
-it.layer(empty)("A schema of an unreleased version", (it) => {
-  it.effect("is not migrated, because a file of its tables has changed", () =>
-    Effect.gen(function*() {
-      yield* Migrations.migrate(schemaOf("tables/0001_first", "CREATE TABLE first ()"))
-      const changed = schemaOf("tables/0001_first", "CREATE TABLE first (id integer)")
-      assert.deepStrictEqual(yield* Effect.flip(Migrations.migrate(changed)), new Migrations.UnreleasedSchema())
-    }))
-
-  it.effect("is not migrated, because it has numbered migrations", () =>
-    Effect.gen(function*() {
-      const sql = yield* SqlClient.SqlClient
-      yield* sql`CREATE TABLE messaging_crm_migrations (migration_id integer)`
-      assert.deepStrictEqual(yield* Effect.flip(Migrations.isCurrent), new Migrations.UnreleasedSchema())
-      assert.deepStrictEqual(yield* Effect.flip(Migrations.run), new Migrations.UnreleasedSchema())
-    }))
-})
-
-it.layer(empty)("A schema of a newer version", (it) => {
-  const at = (version: string, ...tables: ReadonlyArray<string>) => ({
-    version,
-    tables: tables.map((name) => file(`tables/${name}.sql`, `CREATE TABLE t${name.slice(0, 4)} ()`)),
-    functions: []
+testEmpty(
+  "a function is replaced when its text changes, but not by an older version",
+  Effect.gen(function*() {
+    const returning = (value: number, version: string) => ({
+      version,
+      tables: [file("tables/0001_first", "CREATE TABLE first (); CREATE TABLE second ()")],
+      functions: [
+        file(
+          "functions/response",
+          `CREATE OR REPLACE FUNCTION response() RETURNS integer LANGUAGE sql RETURN ${value}`
+        )
+      ]
+    })
+    assert.deepStrictEqual(yield* Migrations.migrate(returning(1, "1.9.0")), [
+      "tables/0001_first",
+      "functions/response"
+    ])
+    assert.deepStrictEqual(yield* Migrations.migrate(returning(2, "1.9.0")), ["functions/response"])
+    assert.deepStrictEqual(yield* Migrations.migrate(returning(1, "1.10.0")), ["functions/response"])
+    assert.deepStrictEqual(yield* Migrations.migrate(returning(2, "1.9.0")), [])
+    assert.deepStrictEqual(yield* Migrations.migrate(returning(1, "1.10.0")), [])
+    assert.strictEqual(yield* response, 1)
   })
-  const [first, added, changed] = ["0001_first", "0002_added@1.0.0", "0003_changed@1.1.0"] as const
+)
 
-  it.effect("is accepted by the versions that its files name, and rejected by older ones", () =>
-    Effect.gen(function*() {
-      const none: ReadonlyArray<string> = []
-      yield* Migrations.migrate(at("1.0.0", first))
-      yield* Migrations.migrate(at("1.1.0", first, added))
-      assert.deepStrictEqual(yield* Migrations.migrate(at("1.0.0", first)), none)
-      yield* Migrations.migrate(at("1.2.0", first, added, changed))
-      assert.deepStrictEqual(yield* Migrations.migrate(at("1.1.0", first, added)), none)
-      const rejected = yield* Effect.flip(Migrations.migrate(at("1.0.0", first)))
-      assert.deepStrictEqual(rejected, new Migrations.NewerSchema({ oldest: "1.1.0" }))
-      assert.strictEqual(rejected.message, "a newer version changed its schema. Use version 1.1.0 or later")
-    }))
+testEmpty(
+  "a schema of an unreleased version is not migrated, because a file of its tables has changed",
+  Effect.gen(function*() {
+    yield* Migrations.migrate(schemaOf("tables/0001_first", "CREATE TABLE first ()"))
+    const changed = schemaOf("tables/0001_first", "CREATE TABLE first (id integer)")
+    assert.deepStrictEqual(yield* Effect.flip(Migrations.migrate(changed)), new Migrations.UnreleasedSchema())
+  })
+)
 
-  it.effect("is rejected if a file names no version, by all versions before the one that applied it", () =>
-    Effect.gen(function*() {
-      yield* Migrations.migrate(at("1.10.0", first, added, changed, "0004_unnamed"))
-      const rejected = yield* Effect.flip(Migrations.migrate(at("1.9.0", first)))
-      assert.deepStrictEqual(rejected, new Migrations.NewerSchema({ oldest: "1.10.0" }))
-    }))
+testEmpty(
+  "a schema of an unreleased version is not migrated, because it has numbered migrations",
+  Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    yield* sql`CREATE TABLE messaging_crm_migrations (migration_id integer)`
+    assert.deepStrictEqual(yield* Effect.flip(Migrations.isCurrent), new Migrations.UnreleasedSchema())
+    assert.deepStrictEqual(yield* Effect.flip(Migrations.run), new Migrations.UnreleasedSchema())
+  })
+)
+
+/** A schema of a version, whose files of tables have these names. */
+const at = (version: string, ...tables: ReadonlyArray<string>) => ({
+  version,
+  tables: tables.map((name) => file(`tables/${name}.sql`, `CREATE TABLE t${name.slice(0, 4)} ()`)),
+  functions: []
 })
+
+const [first, added, changed] = ["0001_first", "0002_added@1.0.0", "0003_changed@1.1.0"] as const
+
+testEmpty(
+  "a schema of a newer version is accepted by the versions that its files name, and rejected by older ones",
+  Effect.gen(function*() {
+    const none: ReadonlyArray<string> = []
+    yield* Migrations.migrate(at("1.0.0", first))
+    yield* Migrations.migrate(at("1.1.0", first, added))
+    assert.deepStrictEqual(yield* Migrations.migrate(at("1.0.0", first)), none)
+    yield* Migrations.migrate(at("1.2.0", first, added, changed))
+    assert.deepStrictEqual(yield* Migrations.migrate(at("1.1.0", first, added)), none)
+    const rejected = yield* Effect.flip(Migrations.migrate(at("1.0.0", first)))
+    assert.deepStrictEqual(rejected, new Migrations.NewerSchema({ oldest: "1.1.0" }))
+    assert.strictEqual(rejected.message, "a newer version changed its schema. Use version 1.1.0 or later")
+  })
+)
+
+testEmpty(
+  "a schema of a newer version is rejected if a file names no version, by all versions before the one that applied it",
+  Effect.gen(function*() {
+    yield* Migrations.migrate(at("1.10.0", first, added, changed, "0004_unnamed"))
+    const rejected = yield* Effect.flip(Migrations.migrate(at("1.9.0", first)))
+    assert.deepStrictEqual(rejected, new Migrations.NewerSchema({ oldest: "1.10.0" }))
+  })
+)
 
 it("each file of tables that the first release lacks names a released version that works with it", () => {
   // The files of the first release. Another file changes its tables after it.
@@ -171,13 +183,13 @@ it("each file of tables that the first release lacks names a released version th
 /** A migration that changes too little for PostgreSQL to tell the other sessions at once. */
 const small = schemaOf("tables/0001_small", "CREATE TABLE small (id integer)")
 
-it.layer(empty)("A small migration", (it) => {
-  it.effect("is applied once by processes that start at the same time", () =>
-    Effect.gen(function*() {
-      const done = yield* runAtOnce(5, Migrations.migrate(small))
-      assert.lengthOf(done.filter((migrations) => migrations.length > 0), 1)
-    }))
-})
+testEmpty(
+  "a small migration is applied once by processes that start at the same time",
+  Effect.gen(function*() {
+    const done = yield* runAtOnce(5, Migrations.migrate(small))
+    assert.lengthOf(done.filter((migrations) => migrations.length > 0), 1)
+  })
+)
 
 /** Adds a column to the contacts, which needs an exclusive lock. */
 const addedColumn = schemaOf("tables/9999_added_column", "ALTER TABLE contacts ADD COLUMN added_column text")

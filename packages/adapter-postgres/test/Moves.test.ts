@@ -55,7 +55,8 @@ it.layer(MovesScene.source, { timeout: "5 minutes" })("the move of an organizati
       assert.deepStrictEqual(yield* MovesScene.rowsOf(theirs.organization_id), others)
       assert.deepStrictEqual(yield* windowsOf, [])
       assert.deepStrictEqual(yield* transfer.target`SELECT count FROM api_key_windows`, [{ count: 7 }])
-      for (const each of [MovesScene.triggers, inTarget(MovesScene.triggers)]) assert.deepStrictEqual(yield* each, [])
+      const triggers = MovesScene.triggersOf(organization_id)
+      for (const each of [triggers, inTarget(triggers)]) assert.deepStrictEqual(yield* each, [])
     }))
 
   it.effect("closes the organization only: its commits are rejected, purges skip its rows, and claims find none of its work", () =>

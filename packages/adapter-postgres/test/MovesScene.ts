@@ -56,11 +56,14 @@ export const rowsOf = Effect.fnUntraced(function*(organization_id: OrganizationI
   return found
 })
 
-/** The names of the triggers that a move has created. */
-export const triggers = SqlClient.SqlClient.use((sql) =>
-  sql`
-    SELECT tgname
-    FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid
-    WHERE tgname LIKE 'guard\\_%' AND relnamespace = current_schema()::regnamespace
-  `
-)
+/** Returns the names of the triggers that a move of an organization has created. Other tests move others in the same database. */
+export const triggersOf = (organization_id: OrganizationId) =>
+  SqlClient.SqlClient.use((sql) =>
+    sql`
+      SELECT tgname
+      FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid
+      WHERE relnamespace = current_schema()::regnamespace
+        AND NOT tgisinternal
+        AND pg_get_triggerdef(pg_trigger.oid) LIKE ${`%guard_organization('${organization_id}')`}
+    `
+  )

@@ -49,7 +49,7 @@ const inOne = <A, E, R>(index: number, effect: Effect.Effect<A, E, R | Services>
 
 const files = [...tables, ...functions].map(({ name }) => name)
 
-it.layer(Two.layer, { excludeTestServices: true })("Two schemas of a database", (it) => {
+it.layer(Two.layer, { excludeTestServices: true })("Two empty schemas of a database", (it) => {
   it.effect("are migrated at once: neither waits for the lock of the other", () =>
     Effect.gen(function*() {
       const { urls } = yield* Two
@@ -70,7 +70,12 @@ it.layer(Two.layer, { excludeTestServices: true })("Two schemas of a database", 
       assert.deepStrictEqual(yield* migrateBoth, [files, []])
       assert.deepStrictEqual(yield* inBoth(Migrations.isCurrent), [true, true])
     }))
+})
 
+/** Both schemas with the tables of the service. */
+const migrated = Layer.effectDiscard(inBoth(Migrations.run)).pipe(Layer.provideMerge(Two.layer))
+
+it.layer(migrated, { excludeTestServices: true })("Two schemas of a database", (it) => {
   it.effect("have their own rows and their own work, also of the same IDs", () =>
     Effect.gen(function*() {
       const organization_id = yield* inOne(0, Fixtures.organization)

@@ -89,6 +89,7 @@ layer(over(recorder))("over HTTP", (it) => {
         yield* TestClock.setTime(noon.epochMilliseconds)
         const fake = yield* FakeGraph
         const core = yield* Received
+        yield* core.clear
         for (const some of Array.chunksOf(kinds, batch)) {
           const bodies = yield* Effect.forEach(some, (kind, index) => mutatedBody(channel_id, index, kind))
           const post = (signature?: string) =>

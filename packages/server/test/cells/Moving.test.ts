@@ -31,6 +31,7 @@ const scene = Effect.gen(function*() {
   const { ours: { organization_id } } = yield* makeShared(Effect.void)
   const { inTarget, transfer } = yield* MovesScene.transferOf(organization_id)
   const rows = MovesScene.rowsOf(organization_id)
+  const triggers = MovesScene.triggersOf(organization_id)
   const cells = [{ name: "old", sql: transfer.source }, { name: "new", sql: transfer.target }]
   const interruptAt = (step: string | null) => ({
     organization_id,
@@ -41,40 +42,44 @@ const scene = Effect.gen(function*() {
   const both = Effect.all({
     old: rows,
     new: inTarget(rows),
-    triggers: Effect.all([MovesScene.triggers, inTarget(MovesScene.triggers)])
+    triggers: Effect.all([triggers, inTarget(triggers)])
   })
   return { both, interruptAt, rows }
 })
 
 it.layer(MovesScene.source, { timeout: "5 minutes" })("a move that is interrupted", (it) => {
-  it.effect("at each step is continued by the same command, or undone until the organization has arrived", () =>
-    Effect.gen(function*() {
-      const { both, interruptAt, rows } = yield* scene
-      const before = yield* rows
-      let [at, other] = ["old", "new"]
-      const expected = () => ({ old: {}, new: {}, triggers: [[], []], [at]: before })
-      const begun: Array<string> = []
-      for (const step of steps) {
-        const interrupted = yield* Effect.exit(move(interruptAt(step), other))
-        assert.isTrue(Exit.hasInterrupts(interrupted), step)
-        const rejection = rejections[step]
-        if (rejection === undefined) {
-          assert.strictEqual(yield* undo(interruptAt(null)), at)
-          assert.deepStrictEqual<object>(yield* both, expected(), `${step}, undone`)
-          yield* Effect.exit(move(interruptAt(step), other))
-        } else {
-          const rejected = yield* Effect.flip(undo(interruptAt(null)))
-          assert.include(rejected.message, rejection)
+  it.effect(
+    "at each step is continued by the same command, or undone until the organization has arrived",
+    () =>
+      Effect.gen(function*() {
+        const { both, interruptAt, rows } = yield* scene
+        const before = yield* rows
+        let [at, other] = ["old", "new"]
+        const expected = () => ({ old: {}, new: {}, triggers: [[], []], [at]: before })
+        const begun: Array<string> = []
+        for (const step of steps) {
+          const interrupted = yield* Effect.exit(move(interruptAt(step), other))
+          assert.isTrue(Exit.hasInterrupts(interrupted), step)
+          const rejection = rejections[step]
+          if (rejection === undefined) {
+            assert.strictEqual(yield* undo(interruptAt(null)), at)
+            assert.deepStrictEqual<object>(yield* both, expected(), `${step}, undone`)
+            yield* Effect.exit(move(interruptAt(step), other))
+          } else {
+            const rejected = yield* Effect.flip(undo(interruptAt(null)))
+            assert.include(rejected.message, rejection)
+          }
+          const request = interruptAt(null)
+          const onStep = (next: string) =>
+            Effect.sync(() => void begun.push(steps.find((each) => next.startsWith(each)) ?? next))
+          yield* move({ ...request, onStep }, other)
+          ;[at, other] = [other, at]
+          assert.deepStrictEqual<object>(yield* both, expected(), `${step}, continued`)
         }
-        const request = interruptAt(null)
-        const onStep = (next: string) =>
-          Effect.sync(() => void begun.push(steps.find((each) => next.startsWith(each)) ?? next))
-        yield* move({ ...request, onStep }, other)
-        ;[at, other] = [other, at]
-        assert.deepStrictEqual<object>(yield* both, expected(), `${step}, continued`)
-      }
-      assert.sameMembers(Array.from(new Set(begun)), steps)
-    }))
+        assert.sameMembers(Array.from(new Set(begun)), steps)
+      }),
+    300_000
+  )
 
   it.effect("is undone if undoing is interrupted", () =>
     Effect.gen(function*() {
