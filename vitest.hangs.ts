@@ -9,7 +9,8 @@ const resources = (): string => {
 
 beforeEach(({ onTestFailed }) =>
   onTestFailed(({ task }) => {
-    const isHang = task.result?.errors?.some(({ message }) => message.startsWith("Test timed out")) === true
+    // A test can fail with a value that has no message.
+    const isHang = task.result?.errors?.some(({ message }) => `${message}`.startsWith("Test timed out")) === true
     if (!isHang) return
     process.stderr.write(
       `"${task.name}" waited for: ${resources()}. If no timer and no socket is listed, it waited for a promise or for TestClock.\n`

@@ -213,8 +213,11 @@ const waits = (it: Scene.It) => {
       const later = yield* raise(1)
       assert.deepStrictEqual((yield* follow(next_cursor)).ids, later)
     }))
+}
 
-  it.effect("get an empty page when the process stops", () =>
+/** It ends the followers of the whole process. */
+const stops = (it: Scene.It) => {
+  it.effect("get an empty page at once, and their streams end", () =>
     Effect.gen(function*() {
       const { follow, next, stream } = yield* makeScene
       const waiting = yield* Effect.forkChild(next("start", Duration.days(1)))
@@ -257,4 +260,6 @@ export const journeyTests = (storage: Scene.Storage) => {
     streams(it)
     waits(it)
   })
+
+  it.layer(Scene.crm(storage))("Followers of events in a process that stops", stops)
 }

@@ -39,7 +39,14 @@ interface Case<Columns extends object, KeyColumn extends keyof Columns & string>
   readonly key: KeyColumn
   readonly make: Make<Columns>
   readonly set: Partial<Omit<Columns, KeyColumn>>
+  /** Returns the other value of a column that is unique among all organizations. */
+  readonly setUnique?: (id: string) => Partial<Omit<Columns, KeyColumn>>
 }
+
+/** Returns the other values of a row, which the rows of other tests do not prevent. */
+const otherValues = <Columns extends object, KeyColumn extends keyof Columns & string>(
+  { set, setUnique = () => ({}) }: Case<Columns, KeyColumn>
+) => Effect.map(Fixtures.uuid, (id): Partial<Omit<Columns, KeyColumn>> => ({ ...set, ...setUnique(id) }))
 
 const valueOf = (row: object, column: string): unknown => Object.entries(row).find(([name]) => name === column)?.[1]
 
@@ -55,8 +62,9 @@ const inOrder = (columns: ReadonlyArray<string>) => (a: object, b: object): numb
 const tableTests = <Columns extends object, KeyColumn extends keyof Columns & string>(
   it: It,
   { runs }: Options,
-  { key, make, rows: table, set }: Case<Columns, KeyColumn>
+  each: Case<Columns, KeyColumn>
 ) => {
+  const { key, make, rows: table } = each
   const { name, reading: { order, while_null } } = table.table
   const stored = (row: Columns, version = 1) => ({ ...row, version })
   const sorted = (all: ReadonlyArray<Columns & { readonly version: number }>) => all.toSorted(inOrder(order))
@@ -92,14 +100,15 @@ const tableTests = <Columns extends object, KeyColumn extends keyof Columns & st
       const row = yield* make(ours, "vip", afterNoon(1))
       yield* Fixtures.mustCommit(ours, table.insert(row))
       assert.strictEqual(yield* Fixtures.commitOutcome(ours, table.insert(row)), "Conflict")
-      const update = table.update(stored(row), set)
+      const values = yield* otherValues(each)
+      const update = table.update(stored(row), values)
       assert.strictEqual(yield* Fixtures.commitOutcome(theirs, update), "Conflict")
       assert.strictEqual(yield* Fixtures.commitOutcome(ours, update), "committed")
-      const changed = stored({ ...row, ...set }, 2)
+      const changed = stored({ ...row, ...values }, 2)
       assert.deepStrictEqual(yield* rows.find(table, ours, row[key]), Option.some(changed))
       const isListed = while_null === undefined || valueOf(changed, while_null) === null
       const listed = yield* rows.list(table, ours)
-      assert.deepStrictEqual(listed.filter((each) => each[key] === row[key]), isListed ? [changed] : [])
+      assert.deepStrictEqual(listed.filter((found) => found[key] === row[key]), isListed ? [changed] : [])
       const removal = { remove: [{ table: table.table, key: { [key]: String(row[key]) } }] }
       yield* Fixtures.mustCommit(theirs, removal)
       assert.deepStrictEqual(yield* rows.findMany(table, ours, [row[key]]), [changed])
@@ -140,8 +149,9 @@ const tableTests = <Columns extends object, KeyColumn extends keyof Columns & st
 
 const uniqueTests = <Columns extends object, KeyColumn extends keyof Columns & string>(
   it: It,
-  { key, make, rows: table, set }: Case<Columns, KeyColumn>
+  each: Case<Columns, KeyColumn>
 ) => {
+  const { key, make, rows: table } = each
   const { name, unique } = table.table
   if (unique === null) return
   const text = "vip"
@@ -182,7 +192,7 @@ const uniqueTests = <Columns extends object, KeyColumn extends keyof Columns & s
       const before = yield* rows.list(table, ours)
       assert.strictEqual(yield* Fixtures.commitOutcome(ours, table.insert(other), table.insert(second)), "Conflict")
       assert.deepStrictEqual(yield* rows.list(table, ours), before)
-      yield* Fixtures.mustCommit(ours, table.update({ ...first, version: 1 }, set))
+      yield* Fixtures.mustCommit(ours, table.update({ ...first, version: 1 }, yield* otherValues(each)))
       assert.strictEqual(yield* Fixtures.commitOutcome(ours, table.insert(other), table.insert(second)), "committed")
     }))
 }
@@ -194,6 +204,8 @@ const testsOf =
     tableTests(it, options, each)
     uniqueTests(it, each)
   }
+
+const digestOf = (id: string): string => id.replaceAll("-", "").padEnd(64, "0")
 
 /** The tests of each table. */
 const cases = {
@@ -212,11 +224,12 @@ const cases = {
         expires_at: afterNoon(9),
         revoked_at: null,
         last_used_at: null,
-        digest: id.replaceAll("-", "").padEnd(64, "0")
+        digest: digestOf(id)
       }
       return key
     }),
-    set: { digest: "f".repeat(64), revoked_at: afterNoon(1), last_used_at: afterNoon(2) }
+    set: { revoked_at: afterNoon(1), last_used_at: afterNoon(2) },
+    setUnique: (id) => ({ digest: digestOf(id) })
   }),
   channel_accounts: testsOf({
     rows: ChannelAccountRows,
@@ -232,7 +245,8 @@ const cases = {
         token_set_at: at,
         sealed_token: text
       })),
-    set: { account_id: "other", token_set_at: afterNoon(1), sealed_token: "v1.other" }
+    set: { token_set_at: afterNoon(1), sealed_token: "v1.other" },
+    setUnique: (account_id) => ({ account_id })
   }),
   channel_holds: testsOf({
     rows: ChannelHoldRows,

@@ -71,7 +71,7 @@ it("logs out, at the address that the server names, and also if the session has 
   assert.include(await logOut().then(() => "done", (error) => error.message), "503")
 })
 
-it("connects again after a rejected stream, and finds out whether the session has ended", async () => {
+it("connects again after a rejected stream, and opens the login once if the session has ended", async () => {
   connectToStream()
   streams[0]?.fail(0)
   await vi.advanceTimersByTimeAsync(10_000)
@@ -81,11 +81,9 @@ it("connects again after a rejected stream, and finds out whether the session ha
   streams[0]?.fail(EventSource.CLOSED)
   await vi.advanceTimersByTimeAsync(5000)
   assert.strictEqual(streams.length, 2)
-  assert.deepStrictEqual(addresses, ["/console/login?to=%2Fconsole%23%2Finbox%2Fc1"])
-})
-
-it("opens the login once, and shows the error of each operation", async () => {
-  status = 401
+  const login = ["/console/login?to=%2Fconsole%23%2Finbox%2Fc1"]
+  assert.deepStrictEqual(addresses, login)
+  // A later operation shows its error.
   const outcome = await callOperation("setup").then(() => "done", (error) => error.message)
-  assert.deepStrictEqual([outcome, addresses], ["Ended.", []])
+  assert.deepStrictEqual([outcome, addresses], ["Ended.", login])
 })
