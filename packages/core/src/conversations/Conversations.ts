@@ -56,6 +56,10 @@ const changeOrExpect = (...[row, ...rest]: Parameters<typeof change>): Changes.D
   return Changes.isNone(decision.changes) ? { ...decision, changes: ConversationRows.expect(row) } : decision
 }
 
+/** Returns whether the contact's owner follows: by default, if the conversation is assigned to a member (contract §10.4). */
+const setsOwner = ({ assigned_user_id, sync_contact_owner = true }: AssignConversation): boolean =>
+  assigned_user_id !== null && sync_contact_owner
+
 /**
  * Assigns a conversation to a member, by default with its contact, or unassigns it, which does not change the
  * contact's owner.
@@ -64,12 +68,13 @@ export const assign = (
   { contact, conversation, member }: {
     readonly conversation: Option.Option<ConversationRow>
     readonly member: Option.Option<MemberRow>
-    /** The contact of the conversation; none if its owner does not change. */
+    /** The contact of the conversation; not needed if its owner does not follow. */
     readonly contact: Option.Option<LoadedContact>
   },
-  { assigned_user_id }: AssignConversation,
+  input: AssignConversation,
   context: DecisionContext
 ): Result.Result<Changes.Decision<Conversation>, ConversationNotFound | ReferenceUnknown> => {
+  const { assigned_user_id } = input
   const assignee = Option.getOrNull(unlessLeft(member))
   const isKept = Option.exists(conversation, (row) => row.assigned_user_id === assigned_user_id)
   if (assigned_user_id !== null && assignee === null && !isKept) {
@@ -84,11 +89,12 @@ export const assign = (
     (after) => Events.make("conversation.assigned", data, context, resourceOf(after))
   )
   if (assignee === null) return Result.succeed({ result, changes })
+  const owned = setsOwner(input) ? Option.toArray(contact) : []
   return Result.succeed({
     result,
     changes: Changes.all(
       changes,
-      Option.match(contact, { onNone: () => Changes.none, onSome: (before) => ownedBy(before, assignee.id, context) }),
+      ...owned.map((before) => ownedBy(before, assignee.id, context)),
       MemberRows.expect(assignee)
     )
   })
@@ -155,7 +161,7 @@ export class ConversationStore extends Context.Service<ConversationStore, {
 
 // ---------------------------------------------------------- operations
 
-/** Makes the function that loads a conversation, the member that it is assigned to, and the contact whose owner follows. */
+/** Makes the function that loads a conversation, the member that it is assigned to, and the contact if its owner follows. */
 const makeLoadAssignment = Effect.gen(function*() {
   const contacts = yield* ContactStore
   const rows = yield* Rows
@@ -164,13 +170,15 @@ const makeLoadAssignment = Effect.gen(function*() {
   return Effect.fnUntraced(function*(
     organization_id: OrganizationId,
     id: ConversationId,
-    { assigned_user_id, sync_contact_owner = true }: AssignConversation
+    input: AssignConversation
   ) {
+    const { assigned_user_id } = input
     const [conversation, member] = yield* zipConcurrently(
       store.find(organization_id, id),
       assigned_user_id === null ? Effect.succeedNone : rows.find(MemberRows, organization_id, assigned_user_id)
     )
-    const contact = Option.isNone(conversation) || assigned_user_id === null || !sync_contact_owner
+    // This only saves a lookup: `assign` reads the flag itself.
+    const contact = Option.isNone(conversation) || !setsOwner(input)
       ? Option.none()
       : yield* contacts.load(organization_id, conversation.value.contact_id)
     return { conversation, member, contact }

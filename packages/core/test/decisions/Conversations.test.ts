@@ -38,6 +38,20 @@ it("a conversation without a member leaves the owner of its contact as it was", 
   ])
 })
 
+it("the owner of the contact follows by default, and not without `sync_contact_owner`", () => {
+  const updated = (input: { readonly sync_contact_owner?: boolean }) =>
+    Result.getOrThrow(
+      assign(
+        { conversation: Option.some(conversation), member: Option.some(ada), contact: Option.some(contact) },
+        AssignConversation.make({ assigned_user_id: ada.id, ...input }),
+        context()
+      )
+    ).changes.update?.map(({ table }) => table.name)
+  assert.deepStrictEqual(updated({}), ["conversations", "contacts"])
+  assert.deepStrictEqual(updated({ sync_contact_owner: true }), ["conversations", "contacts"])
+  assert.deepStrictEqual(updated({ sync_contact_owner: false }), ["conversations"])
+})
+
 it("an assignment by a clock that is behind does not move the contact's `updated_at` backwards", () => {
   const { changes } = Result.getOrThrow(
     assign(
