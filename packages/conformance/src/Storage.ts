@@ -3,6 +3,7 @@ import type { StoragePorts } from "@messaging-crm/core/Crm"
 import { Ids } from "@messaging-crm/core/Ids"
 import { Layer, Record } from "effect"
 import type { It, Options } from "./Fixtures.ts"
+import type { NameOf } from "./Isolation/PortMethods.ts"
 import * as Journeys from "./Journeys.ts"
 import type { Storage } from "./Journeys/JourneyScene.ts"
 import * as Model from "./Model.ts"
@@ -28,9 +29,6 @@ import * as StorageUse from "./Ports/StorageUse.ts"
 import * as WebhookDeliveries from "./Ports/WebhookDeliveries.ts"
 import * as Webhooks from "./Ports/Webhooks.ts"
 import * as WorkQueue from "./Ports/WorkQueue.ts"
-
-/** The name of a port, with which its key ends. */
-type NameOf<Key extends string> = Key extends `${string}/${infer Rest}` ? NameOf<Rest> : Key
 
 /** The tests of each port. The type requires them for every port. */
 const ports: { readonly [Port in StoragePorts as NameOf<Port["key"]>]: (it: It, options: Options) => void } = {

@@ -24,6 +24,7 @@ import { DateTime, Effect, Option } from "effect"
 import * as Fixtures from "../Fixtures.ts"
 import { type Operation, operations, stepwise } from "../Races/Operations.ts"
 import { phone, type Requirements } from "../Races/RaceScene.ts"
+import type { OrganizationWrite } from "./PortMethods.ts"
 import { shared_key, type SharedScene, token } from "./SharedScene.ts"
 
 type Write<Input> = (input: Input) => ReturnType<Operation>
@@ -97,8 +98,8 @@ interface Call {
 
 type PortWrite = (call: Call) => Effect.Effect<unknown, unknown, Requirements>
 
-/** The methods of the ports that write the rows of one organization. */
-export const methods: Readonly<Record<string, PortWrite>> = {
+/** The methods of the ports that write the rows of one organization. A new one does not compile until it is here. */
+export const methods: Readonly<Record<OrganizationWrite, PortWrite>> = {
   "ApiKeyStore.authenticate": ({ by }) =>
     Effect.flatMap(
       ApiKeys.use(({ digest }) => digest(by.key)),
@@ -152,15 +153,6 @@ export const methods: Readonly<Record<string, PortWrite>> = {
         )
     )
 }
-
-/** The methods that write rows of every organization, for workers and operators. `purges` has those that delete rows. */
-export const of_every_organization = [
-  "SecretCanaryStore.insert",
-  "SecretCanaryStore.replace",
-  "WebhookDeliveryStore.claim",
-  "WorkQueue.claim",
-  "WorkQueue.sweep"
-]
 
 /** A stored row of one of core's tables. */
 export interface StoredRow {
