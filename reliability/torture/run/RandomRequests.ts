@@ -1,7 +1,7 @@
 /** Random requests of a client for a few objects that all clients of an organization share. */
 import { EventType } from "@messaging-crm/core/Events"
 import { limits } from "@messaging-crm/core/Limits"
-import { DateTime, Effect, Random } from "effect"
+import { DateTime, Effect, Random, Struct } from "effect"
 import { pick, pickAny } from "../../../packages/server/testing/Pick.ts"
 import * as Api from "../../../packages/server/testing/processes/Api.ts"
 import type { Resource } from "../History.ts"
@@ -26,8 +26,10 @@ type Draft = Omit<PlannedRequest, "operation"> & Partial<Pick<PlannedRequest, "o
 
 type Generate = (seen: SeenResources, unique: Unique) => Effect.Effect<Draft>
 
+type Operation = PlannedRequest["operation"]
+
 /** The generators of some operations. */
-type Generators = Readonly<Partial<Record<PlannedRequest["operation"], Generate>>>
+type Generators = Readonly<Partial<Record<Operation, Generate>>>
 
 /** A request that is safe to repeat. */
 const write = (request: Draft, unique: Unique): Draft => ({ ...request, idempotency_key: unique("idempotency") })
@@ -51,7 +53,7 @@ const contactFields = Effect.fnUntraced(function*({ member_id, tags }: SeenResou
   return yield* pick(choices)
 })
 
-const contacts: Generators = {
+const contacts = {
   "contacts.create": Effect.fnUntraced(function*({ phones }, unique) {
     const body = { first_name: unique("created"), primary_phone: (yield* pickAny(phones)) ?? null }
     return write({ method: "POST", path: "/contacts", body }, unique)
@@ -83,9 +85,9 @@ const contacts: Generators = {
       (query) => get(`/contacts${query}`)
     ),
   "contact_fields.list": () => Effect.succeed(get("/contact-fields"))
-}
+} satisfies Generators
 
-const catalog: Generators = {
+const catalog = {
   "tags.create": Effect.fnUntraced(function*(_, unique) {
     const name = (yield* chance(0.7)) ? yield* pick(tag_names) : unique("tag")
     const request = { method: "POST", path: "/tags", body: { name, color: "blue" } } as const
@@ -95,7 +97,7 @@ const catalog: Generators = {
   "members.list": () => Effect.succeed(get("/members")),
   "channels.list": () => Effect.succeed(get("/channels")),
   "templates.list": () => Effect.succeed(get("/templates"))
-}
+} satisfies Generators
 
 const onConversation =
   (method: "PATCH" | "POST", suffix: string) =>
@@ -106,7 +108,7 @@ const onConversation =
       return write(body === undefined ? { method, path } : { method, path, body }, unique)
     })
 
-const conversations: Generators = {
+const conversations = {
   "sends.start": Effect.fnUntraced(function*({ channel_id, phones, template_id }, unique) {
     const phone = (yield* pickAny(phones)) ?? ""
     const body = Api.newConversation(channel_id, phone, unique("started"), template_id)
@@ -151,7 +153,7 @@ const conversations: Generators = {
       (id) => id === undefined ? { operation: "sends.list" as const, ...get("/sends") } : get(`/sends/${id}`)
     ),
   "sends.list": () => Effect.map(pick(["", "?status=sent", "?status=queued"]), (query) => get(`/sends${query}`))
-}
+} satisfies Generators
 
 /** The maximum number of active webhooks of an organization, because each event has a delivery for each webhook. */
 const webhooks_max = 3
@@ -174,7 +176,7 @@ const someTypes = Effect.map(
 
 const disable = onWebhook("DELETE", "")(() => Effect.succeed(undefined))
 
-const webhooks: Generators = {
+const webhooks = {
   "webhooks.create": Effect.fnUntraced(function*(seen, unique) {
     if (seen.webhooks.length >= webhooks_max) {
       return (yield* chance(0.2))
@@ -184,6 +186,7 @@ const webhooks: Generators = {
     const body = { url: seen.newUrl(), event_types: yield* someTypes }
     return write({ method: "POST", path: "/webhooks", body }, unique)
   }),
+  "webhooks.disable": disable,
   "webhooks.update": onWebhook("PATCH", "")(() => Effect.map(someTypes, (event_types) => ({ event_types }))),
   "webhooks.rotate_secret": onWebhook("POST", "/rotate_secret")(() => Effect.succeed(undefined)),
   "webhooks.test": onWebhook("POST", "/test")(() => Effect.succeed(undefined)),
@@ -216,10 +219,10 @@ const webhooks: Generators = {
       (id) => id === undefined ? { operation: "events.list", ...get("/events") } : get(`/events/${id}`)
     ),
   "events.list": () => Effect.map(pick(["", "?type=contact.created"]), (query) => get(`/events${query}`))
-}
+} satisfies Generators
 
-/** The relative frequency of an operation; 2 for the others. */
-const weights: Readonly<Partial<Record<PlannedRequest["operation"], number>>> = {
+/** The relative frequency of an operation; 2 for the others. `webhooks.create` disables a webhook when there are too many. */
+const weights: Readonly<Partial<Record<Operation, number>>> = {
   "contacts.update": 10,
   "contacts.add_note": 8,
   "sends.start": 7,
@@ -232,22 +235,20 @@ const weights: Readonly<Partial<Record<PlannedRequest["operation"], number>>> = 
   "conversations.reopen": 4,
   "messages.list": 4,
   "sends.get": 4,
-  "tags.create": 3
+  "tags.create": 3,
+  "webhooks.disable": 0
 }
 
-const generators: Generators = { ...contacts, ...catalog, ...conversations, ...webhooks }
+/** Every operation of the API. A new one does not compile until it is in a table above. */
+const generators: Readonly<Record<Operation, Generate>> = { ...contacts, ...catalog, ...conversations, ...webhooks }
 
 /** Each operation as often as its weight. */
-const weighted = Object.keys(generators).flatMap((name) => {
-  // The keys of `Generators` are operations.
-  const operation = name as PlannedRequest["operation"]
-  return Array.from({ length: weights[operation] ?? 2 }, () => operation)
-})
+const weighted = Struct.keys(generators).flatMap((operation) =>
+  Array.from({ length: weights[operation] ?? 2 }, () => operation)
+)
 
 /** Returns the next request of a client. */
 export const next = Effect.fnUntraced(function*(seen: SeenResources, unique: Unique) {
   const operation = yield* pick(weighted)
-  const generate = generators[operation]
-  if (generate === undefined) return yield* Effect.die("There is no operation.")
-  return { operation, ...yield* generate(seen, unique) } satisfies PlannedRequest
+  return { operation, ...yield* generators[operation](seen, unique) } satisfies PlannedRequest
 })
