@@ -1,12 +1,13 @@
 /**
- * The commands of the model test: every operation, and generators of its input.
+ * The commands of the model test, and generators of their input.
  *
- * A new operation needs an entry here, a handler in `Perform/`
- * (the compiler requires it), and its meaning in the model.
+ * The compiler requires a command in `command_of` for every operation that an API key may run, and a handler in `Perform/` for
+ * every command. The handler needs the command's meaning in the model.
  */
 import type { WritableContact } from "@messaging-crm/core/Contacts"
 import { EventType } from "@messaging-crm/core/Events"
 import { limits } from "@messaging-crm/core/Limits"
+import type { KeyedOperation } from "@messaging-crm/core/Operations"
 import { TagColor } from "@messaging-crm/core/Tags"
 import { Arbitrary } from "effect"
 import {
@@ -39,8 +40,7 @@ const choice: Arbitrary.Arbitrary<Choice> = all({
 const text = hardText({ min: 1, max: 6 })
 const visible = visibleHardText({ min: 1, max: 6 })
 
-/** Few numbers, so that people return and contacts share a number. */
-/** The last two are spellings of one number. */
+/** Few numbers, so that people return and contacts share a number. The last two are spellings of one number. */
 const phone = literal("+4915100000001", "+5511987654321", "+551187654321")
 
 /** A field that a caller may write and that has one value: each is generated. */
@@ -209,6 +209,45 @@ type Commands = typeof commands
 export type Command<K extends keyof Commands = keyof Commands> = {
   readonly [Kind in K]: { readonly do: Kind; readonly by: 0 | 1 } & Values<Commands[Kind]>
 }[K]
+
+/** The command that runs an operation, or the reason why the model has none. Operators' commands are rare, and not random. */
+export const command_of: Readonly<Record<KeyedOperation, keyof Commands | { readonly none: string }>> = {
+  "channels.list": "listCatalogs",
+  "contact_fields.list": "listCatalogs",
+  "contacts.add_note": "addNote",
+  "contacts.create": "createContact",
+  "contacts.get": "getContact",
+  "contacts.list": "listContacts",
+  "contacts.update": "updateContact",
+  "contacts.upsert": "upsertContacts",
+  "conversations.assign": "assign",
+  "conversations.close": "close",
+  "conversations.get": "getConversation",
+  "conversations.list": "listConversations",
+  "conversations.reopen": "reopen",
+  "events.get": { none: "It reads a row of `events.list`." },
+  "events.list": "work",
+  "members.list": "listCatalogs",
+  "messages.get": "getMessage",
+  "messages.list": "listMessages",
+  "sends.get": "getSend",
+  "sends.list": "listSends",
+  "sends.send": "sendText",
+  "sends.start": "start",
+  "tags.create": "createTag",
+  "tags.list": "listCatalogs",
+  "templates.list": "listCatalogs",
+  "webhook_deliveries.list": "work",
+  "webhook_deliveries.retry": { none: "The endpoints of the model accept every request, so no delivery needs it." },
+  "webhooks.create": "createWebhook",
+  "webhooks.disable": "disableWebhook",
+  "webhooks.get": { none: "It reads a row of `webhooks.list`." },
+  "webhooks.list": "listCatalogs",
+  "webhooks.replay": "replayWebhook",
+  "webhooks.rotate_secret": "rotateSecret",
+  "webhooks.test": "testWebhook",
+  "webhooks.update": "updateWebhook"
+}
 
 const kinds = Object.keys(commands) as ReadonlyArray<keyof Commands>
 

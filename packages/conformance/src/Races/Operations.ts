@@ -1,4 +1,9 @@
-/** The operations that race, by their effect on the scene. */
+/**
+ * The operations that race, by their effect on the scene.
+ *
+ * They are not all operations: one that only creates rows, or that no other operation contends with, is not here.
+ * `audited` in `Isolation/Writes.ts` has every write.
+ */
 import type { CurrentActor } from "@messaging-crm/core/Actor"
 import { ApiKeys, CreateApiKey } from "@messaging-crm/core/ApiKeys"
 import { ChannelAccounts, ChannelToken } from "@messaging-crm/core/ChannelAccounts"
@@ -115,7 +120,7 @@ const underKey = <E extends { readonly _tag: string }, R>(
     ({ replayed, status }) => ({ replayed, status })
   )
 
-/** Every kind of write, by its effect on the scene. */
+/** The writes of one commit that contend for rows, by their effect on the scene. */
 export const operations = {
   "replace the tags": updateContact(({ tags }) =>
     UpdateContact.make({ tag_ids: tags.slice(0, 1).map(({ id }) => id) })
