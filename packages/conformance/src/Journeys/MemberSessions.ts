@@ -46,7 +46,7 @@ const addresses = [
   ["josé@acme.example", "JOSé@acme.example", ["josÉ@acme.example", "jose@acme.example"]]
 ] as const
 
-const tests = (it: Scene.It) => {
+const beginnings = (it: Scene.It) => {
   it.effect("begin for a member of the organization only", () =>
     Effect.gen(function*() {
       const { member, organization_id, session, sessions } = yield* loggedIn
@@ -88,7 +88,9 @@ const tests = (it: Scene.It) => {
       )
       assert.isTrue(Exit.hasDies(listed))
     }))
+}
 
+const ends = (it: Scene.It) => {
   it.effect("end when the member leaves", () =>
     Effect.gen(function*() {
       const { member, organization_id, session, sessions } = yield* loggedIn
@@ -126,5 +128,8 @@ const tests = (it: Scene.It) => {
 }
 
 export const journeyTests = (storage: Scene.Storage) => {
-  it.layer(Scene.crm(storage), { timeout: "5 minutes" })("sessions of members", tests)
+  it.layer(Scene.crm(storage), { timeout: "5 minutes" })("sessions of members", (it) => {
+    beginnings(it)
+    ends(it)
+  })
 }

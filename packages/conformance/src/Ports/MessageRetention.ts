@@ -168,7 +168,7 @@ const providerIds = (it: It) => {
     }))
 }
 
-const previewsAndSends = (it: It) => {
+const previewsOfMessages = (it: It) => {
   it.effect("clears the previews of removed messages, and no others", () =>
     Effect.gen(function*() {
       yield* removeOthers
@@ -224,7 +224,9 @@ const previewsAndSends = (it: It) => {
       assert.strictEqual(yield* purge(11, 9), 1)
       assert.deepStrictEqual(yield* previews(ours, lively), [null, null])
     }))
+}
 
+const endedSends = (it: It) => {
   it.effect("removes ended sends before any message, the oldest first, and leaves open and newer ones", () =>
     Effect.gen(function*() {
       yield* removeOthers
@@ -256,5 +258,6 @@ export const portTests = (it: It) => {
   purges(it)
   otherOrganizations(it)
   providerIds(it)
-  previewsAndSends(it)
+  previewsOfMessages(it)
+  endedSends(it)
 }

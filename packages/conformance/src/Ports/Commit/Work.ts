@@ -46,7 +46,9 @@ const enqueuedItems = (it: It) => {
       assert.lengthOf(yield* claim(ours, afterNoon(5)), 1)
       assert.deepStrictEqual(yield* Fixtures.tagNames(ours), ["a"])
     }))
+}
 
+const expeditedItems = (it: It) => {
   it.effect("expedites a waiting item, and conflicts if none of the organization waits for the ref", () =>
     Effect.gen(function*() {
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
@@ -75,7 +77,9 @@ const enqueuedItems = (it: It) => {
       assert.deepStrictEqual(yield* Fixtures.tagNames(ours), [])
       assert.lengthOf(yield* claim(ours, afterNoon(60_000)), 1)
     }))
+}
 
+const traces = (it: It) => {
   it.effect("keeps the trace that it runs in on the work of events and of their deliveries", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
@@ -175,6 +179,8 @@ const rejectedSettlements = (it: It) => {
 
 export const workItems = (it: It) => {
   enqueuedItems(it)
+  expeditedItems(it)
+  traces(it)
   throttledLanes(it)
   settled(it)
   rejectedSettlements(it)
