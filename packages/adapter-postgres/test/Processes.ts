@@ -1,7 +1,6 @@
 /** Several clients of one database, which stand for several processes. */
 import { layer } from "@messaging-crm/adapter-postgres"
 import * as Provider from "@messaging-crm/conformance/Provider"
-import * as Crm from "@messaging-crm/core/Crm"
 import { Ids } from "@messaging-crm/core/Ids"
 import { Layer } from "effect"
 import * as Database from "../testing/Database.ts"
@@ -14,8 +13,5 @@ export const start = Layer.build(Layer.fresh(layer.pipe(Layer.provideMerge(Datab
 
 /** Starts one more process that carries out operations, with a scripted world outside. */
 export const startCrm = Layer.build(Layer.fresh(
-  Crm.layer.pipe(
-    Layer.provideMerge(Layer.mergeAll(layer, Provider.layer("callback_ref"), Ids.layer)),
-    Layer.provideMerge(Database.layerClient)
-  )
+  Provider.crm(layer).pipe(Layer.provideMerge(Database.layerClient))
 ))

@@ -1,8 +1,8 @@
 /** Compares the service with a small model: after any sequence of commands by two organizations, both give equal results. */
 import { assert, it } from "@effect/vitest"
 import { type ContactField, ContactFieldRows } from "@messaging-crm/core/ContactFields"
-import * as Crm from "@messaging-crm/core/Crm"
-import { ContactFieldId, Ids, type OrganizationId } from "@messaging-crm/core/Ids"
+import type * as Crm from "@messaging-crm/core/Crm"
+import { ContactFieldId, type OrganizationId } from "@messaging-crm/core/Ids"
 import { ProviderBusy, ProviderOutcomeUnknown, ProviderRejected } from "@messaging-crm/core/MessagingProvider"
 import { WorkQueue } from "@messaging-crm/core/WorkQueue"
 import { Arbitrary, Cause, Effect, Exit, Layer } from "effect"
@@ -86,11 +86,7 @@ const oneByOne = Layer.effect(
 )
 
 export const modelTest = (storage: Layer.Layer<Crm.StoragePorts, unknown>, { runs }: Fixtures.Options) => {
-  const crm = Crm.layer.pipe(
-    Layer.provideMerge(
-      Layer.mergeAll(oneByOne.pipe(Layer.provideMerge(storage)), Provider.layer("callback_ref"), Ids.layer)
-    )
-  )
+  const crm = Provider.crm(oneByOne.pipe(Layer.provideMerge(storage)))
 
   it.layer(crm, { timeout: "5 minutes" })("the service", (it) => {
     const run = Effect.fnUntraced(function*(commands: ReadonlyArray<Command>) {

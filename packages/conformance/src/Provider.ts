@@ -1,3 +1,5 @@
+import * as Crm from "@messaging-crm/core/Crm"
+import { Ids } from "@messaging-crm/core/Ids"
 import {
   type Accepted,
   MessagingProvider,
@@ -44,6 +46,12 @@ export const greetingWith = (text = "Kim") => ({
 
 /** Layer for the scripted provider and the scripted endpoints, the systems outside the service. They accept everything until a test says otherwise. */
 export const layer = (dedup: MessagingProvider["Service"]["dedup"]) => Layer.merge(provider(dedup), Endpoints.layer)
+
+/** Layer for every operation over a storage, with the scripted provider and endpoints. */
+export const crm = <E, R>(
+  storage: Layer.Layer<Crm.StoragePorts, E, R>,
+  dedup: MessagingProvider["Service"]["dedup"] = "callback_ref"
+) => Crm.layer.pipe(Layer.provideMerge(Layer.mergeAll(storage, layer(dedup), Ids.layer)))
 
 const provider = (dedup: MessagingProvider["Service"]["dedup"]) =>
   Layer.effectContext(Effect.gen(function*() {

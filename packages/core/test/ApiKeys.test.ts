@@ -5,8 +5,7 @@ import * as Fixtures from "@messaging-crm/conformance/Fixtures"
 import * as Provider from "@messaging-crm/conformance/Provider"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { ApiKeys, ApiKeyStore, CreateApiKey } from "@messaging-crm/core/ApiKeys"
-import * as Crm from "@messaging-crm/core/Crm"
-import { ApiKeyId, Ids, MemberId } from "@messaging-crm/core/Ids"
+import { ApiKeyId, MemberId } from "@messaging-crm/core/Ids"
 import { DateTime, Effect, Layer, Redacted } from "effect"
 import { TestClock } from "effect/testing"
 import { checksum } from "../src/accounts/KeyChecksum.ts"
@@ -21,11 +20,7 @@ const counting = Layer.effect(
   }))
 )
 
-const crm = Crm.layer.pipe(
-  Layer.provideMerge(
-    Layer.mergeAll(counting.pipe(Layer.provideMerge(Memory.layer)), Provider.layer("callback_ref"), Ids.layer)
-  )
-)
+const crm = Provider.crm(counting.pipe(Layer.provideMerge(Memory.layer)))
 
 const founded = Effect.map(Fixtures.organizationWithOwner, ({ organization_id, owner }) => ({
   owner,

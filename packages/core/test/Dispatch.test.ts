@@ -5,8 +5,6 @@ import * as Fixtures from "@messaging-crm/conformance/Fixtures"
 import * as Provider from "@messaging-crm/conformance/Provider"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { ChannelHolds } from "@messaging-crm/core/ChannelHolds"
-import * as Crm from "@messaging-crm/core/Crm"
-import { Ids } from "@messaging-crm/core/Ids"
 import {
   ProviderBusy,
   ProviderHeld,
@@ -20,10 +18,7 @@ import { Worker } from "@messaging-crm/core/Worker"
 import { Effect, Fiber, Layer, Logger, Metric, References } from "effect"
 import { TestClock } from "effect/testing"
 
-const world = Crm.layer.pipe(
-  Layer.provideMerge(Layer.mergeAll(Memory.layer, Provider.layer("callback_ref"), Ids.layer)),
-  Layer.fresh
-)
+const world = Layer.fresh(Provider.crm(Memory.layer))
 
 const work = Effect.repeat(Worker.use(({ runOnce }) => runOnce), { until: (items) => items === 0 })
 

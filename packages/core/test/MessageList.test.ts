@@ -3,14 +3,11 @@ import * as Memory from "@messaging-crm/adapter-memory"
 import * as Fixtures from "@messaging-crm/conformance/Fixtures"
 import * as Provider from "@messaging-crm/conformance/Provider"
 import { CurrentActor } from "@messaging-crm/core/Actor"
-import * as Crm from "@messaging-crm/core/Crm"
-import { ConversationId, Ids } from "@messaging-crm/core/Ids"
+import { ConversationId } from "@messaging-crm/core/Ids"
 import { insert, Messages } from "@messaging-crm/core/Messages"
-import { Effect, Layer, Option } from "effect"
+import { Effect, Option } from "effect"
 
-const crm = Crm.layer.pipe(
-  Layer.provideMerge(Layer.mergeAll(Memory.layer, Provider.layer("callback_ref"), Ids.layer))
-)
+const crm = Provider.crm(Memory.layer)
 
 it.effect("a cursor of a conversation's messages is valid for this conversation alone", () =>
   Effect.gen(function*() {

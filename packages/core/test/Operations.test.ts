@@ -11,14 +11,13 @@ import { ContactFields } from "@messaging-crm/core/ContactFields"
 import { AddNote, Contacts, CreateContact, UpdateContact } from "@messaging-crm/core/Contacts"
 import { ContactUpserts, UpsertContacts } from "@messaging-crm/core/ContactUpserts"
 import { AssignConversation, CloseConversation, Conversations } from "@messaging-crm/core/Conversations"
-import * as Crm from "@messaging-crm/core/Crm"
+import type * as Crm from "@messaging-crm/core/Crm"
 import { Events } from "@messaging-crm/core/Events"
 import {
   ChannelId,
   ContactId,
   ConversationId,
   EventId,
-  Ids,
   MessageId,
   SendId,
   WebhookDeliveryId,
@@ -41,11 +40,9 @@ import { Templates } from "@messaging-crm/core/Templates"
 import { WebhookDeliveries } from "@messaging-crm/core/WebhookDeliveries"
 import { ReplayWebhook, WebhookReplays } from "@messaging-crm/core/WebhookReplays"
 import { CreateWebhook, UpdateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
-import { Cause, DateTime, Effect, Exit, Layer, Option, Record } from "effect"
+import { Cause, DateTime, Effect, Exit, Option, Record } from "effect"
 
-const world = Crm.layer.pipe(
-  Layer.provideMerge(Layer.mergeAll(Memory.layer, Provider.layer("callback_ref"), Ids.layer))
-)
+const world = Provider.crm(Memory.layer)
 
 const unknown = "0199abcd-0000-7000-8000-00000000000f"
 const contact = ContactId.make(unknown)

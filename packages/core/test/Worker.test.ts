@@ -5,8 +5,6 @@ import * as Provider from "@messaging-crm/conformance/Provider"
 import { ScriptedProvider } from "@messaging-crm/conformance/Provider"
 import type { Changes } from "@messaging-crm/core/Changes"
 import { Commit } from "@messaging-crm/core/Commit"
-import * as Crm from "@messaging-crm/core/Crm"
-import { Ids } from "@messaging-crm/core/Ids"
 import { Worker } from "@messaging-crm/core/Worker"
 import { WorkQueue } from "@messaging-crm/core/WorkQueue"
 import { DateTime, Deferred, Effect, Fiber, Layer, Option, Tracer } from "effect"
@@ -67,7 +65,7 @@ const failing = (left: Record<string, number>) => {
           isRejected(changes) ? Effect.die("disk full") : commit(organization_id, changes)
       }))
   ).pipe(Layer.provideMerge(Memory.layer))
-  return Crm.layer.pipe(Layer.provideMerge(Layer.mergeAll(commits, Provider.layer("callback_ref"), Ids.layer)))
+  return Provider.crm(commits)
 }
 
 for (const failed of [0, 1, 4]) {
@@ -137,9 +135,7 @@ it.effect("executes the items of a claim during which it is stopped", () => {
               : Effect.andThen(Deferred.succeed(claimed, undefined), Deferred.await(may_return)))
       }))
   ).pipe(Layer.provideMerge(Memory.layer))
-  const slow = Crm.layer.pipe(
-    Layer.provideMerge(Layer.mergeAll(claims, Provider.layer("callback_ref"), Ids.layer))
-  )
+  const slow = Provider.crm(claims)
   return Effect.gen(function*() {
     const { get, start } = yield* queued
     const { id } = yield* start("+4915112345678")

@@ -4,19 +4,16 @@ import * as Fixtures from "@messaging-crm/conformance/Fixtures"
 import * as Provider from "@messaging-crm/conformance/Provider"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { CloseConversation, Conversations } from "@messaging-crm/core/Conversations"
-import * as Crm from "@messaging-crm/core/Crm"
-import { type ConversationId, Ids, type SendId } from "@messaging-crm/core/Ids"
+import type { ConversationId, SendId } from "@messaging-crm/core/Ids"
 import { Phone } from "@messaging-crm/core/Phones"
 import { SecretCanary } from "@messaging-crm/core/SecretCanary"
 import { Sends, StartConversation } from "@messaging-crm/core/Sends"
 import { CreateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
 import { Worker } from "@messaging-crm/core/Worker"
-import { type Duration, Effect, Fiber, Layer } from "effect"
+import { type Duration, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 
-export const world = Crm.layer.pipe(
-  Layer.provideMerge(Layer.mergeAll(Memory.layer, Provider.layer("callback_ref"), Ids.layer))
-)
+export const world = Provider.crm(Memory.layer)
 
 /** Lets time pass, and then the event loop continue: signatures and decryption take real time, in which the test's clock stands still. */
 export const pass = (duration: Duration.Input) =>

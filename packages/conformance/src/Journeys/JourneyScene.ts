@@ -1,9 +1,9 @@
 /** How journeys start: an organization with a channel, and functions that run the worker. */
 import { assert, type Vitest } from "@effect/vitest"
 import { type Actor, CurrentActor } from "@messaging-crm/core/Actor"
-import * as Crm from "@messaging-crm/core/Crm"
+import type * as Crm from "@messaging-crm/core/Crm"
 import { ConflictBackoff } from "@messaging-crm/core/Decide"
-import { type ChannelId, type ConversationId, Ids, type SendId } from "@messaging-crm/core/Ids"
+import { type ChannelId, type ConversationId, type SendId } from "@messaging-crm/core/Ids"
 import {
   Inbound,
   type MessageStatusReported,
@@ -25,11 +25,8 @@ import { ScriptedProvider } from "../Provider.ts"
 export type Storage = Layer.Layer<Crm.StoragePorts, unknown>
 
 /** Layer for a journey: all operations over a storage, with the scripted provider and endpoints. */
-export const crm = (storage: Storage, dedup: "callback_ref" | "client_ref" = "callback_ref") =>
-  Crm.layer.pipe(
-    Layer.provideMerge(Layer.mergeAll(storage, Provider.layer(dedup), Ids.layer)),
-    Layer.provide(Layer.succeed(ConflictBackoff, { pauses: [] }))
-  )
+export const crm = (storage: Storage, dedup?: "callback_ref" | "client_ref") =>
+  Provider.crm(storage, dedup).pipe(Layer.provide(Layer.succeed(ConflictBackoff, { pauses: [] })))
 
 /** `it`, with the operations of a journey as services. */
 export type It = Vitest.MethodsNonLive<Layer.Success<ReturnType<typeof crm>>>

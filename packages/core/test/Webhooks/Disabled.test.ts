@@ -6,19 +6,15 @@ import * as Fixtures from "@messaging-crm/conformance/Fixtures"
 import * as Provider from "@messaging-crm/conformance/Provider"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { CloseConversation, Conversations } from "@messaging-crm/core/Conversations"
-import * as Crm from "@messaging-crm/core/Crm"
-import { Ids } from "@messaging-crm/core/Ids"
 import { webhooks_disabled } from "@messaging-crm/core/Metrics"
 import { Phone } from "@messaging-crm/core/Phones"
 import { Sends, StartConversation } from "@messaging-crm/core/Sends"
 import { CreateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
 import { Worker } from "@messaging-crm/core/Worker"
-import { Effect, Layer, Logger, Metric } from "effect"
+import { Effect, Logger, Metric } from "effect"
 import { TestClock } from "effect/testing"
 
-const world = Crm.layer.pipe(
-  Layer.provideMerge(Layer.mergeAll(Memory.layer, Provider.layer("callback_ref"), Ids.layer))
-)
+const world = Provider.crm(Memory.layer)
 
 const counts = Effect.forEach(
   ["gone", "failing"] as const,
