@@ -1,4 +1,17 @@
-/** Compares the service with a small model: after any sequence of commands by two organizations, both give equal results. */
+/**
+ * Compares the service with a small model: after any sequence of commands by two organizations, both give equal results.
+ *
+ * The path of one command, `assign`:
+ *
+ * 1. `Commands.ts` generates its fields: `{ do: "assign", by: 0, id: { whose: "ours", index: 2 }, member: null, … }`.
+ * 2. `Perform.ts` passes it to its handler in `Perform/Conversations.ts`.
+ * 3. The handler finds the rows that it names (`Choices.ts`): the third conversation of ours in the model, and its ID in the service.
+ * 4. `assign` in `Model/Conversations.ts` changes the model's lists (`State.ts`) in place, and returns the expected result
+ *    (`Results.ts`).
+ * 5. `agree` in `Agreement.ts` runs the operation of the service, and compares the results. An ID that the service has chosen is a
+ *    name in the model (`Names.ts`), which the first result that shows it binds to the ID.
+ * 6. `work` compares the lists of both organizations, so that a wrong effect of an earlier command is found.
+ */
 import { assert, it } from "@effect/vitest"
 import { type ContactField, ContactFieldRows } from "@messaging-crm/core/ContactFields"
 import type * as Crm from "@messaging-crm/core/Crm"
