@@ -10,9 +10,12 @@ import { unknownOf, withMessage, withStatuses } from "./waiting.mjs"
 
 /** @import { Conversation } from "@messaging-crm/client" */
 
+/** Returns the conversations whose newest messages have to be read. */
+const unreadNewest = () => isVisible("inbox") ? unknownOf(state.newest, state.conversations) : []
+
 /** Reads the newest messages at the top of the list whose direction is not known. */
 const readNewestSoon = refreshing(async () => {
-  const unknown = isVisible("inbox") ? unknownOf(state.newest, state.conversations) : []
+  const unknown = unreadNewest()
   if (unknown.length === 0) return
   const messages = await callOperation("newestMessages", { ids: unknown.map(({ id }) => id) })
   const newest = messages.reduce((known, { created_at, direction, id }) => {
@@ -27,7 +30,8 @@ const readNewestSoon = refreshing(async () => {
 /** @param {ReadonlyArray<Conversation>} conversations */
 const noteStatuses = (conversations) => {
   updateState({ newest: withStatuses(state.newest, conversations) })
-  readNewestSoon()
+  // A read without conversations would delay the next one by two seconds.
+  if (unreadNewest().length > 0) readNewestSoon()
 }
 
 /**

@@ -72,4 +72,15 @@ describe("after the page is loaded", () => {
     }
     assert.lengthOf(calls.filter((path) => path.endsWith("/newestMessages")), 1)
   })
+
+  it("the newest messages are read as soon as the list is, also if the page was refreshed before", async () => {
+    const { resetState, state } = await import("../../page/store.mjs")
+    const { loadConversations, refreshInbox } = await import("../../page/inbox/conversations.mjs")
+    resetState()
+    refreshInbox()
+    await vi.advanceTimersByTimeAsync(300)
+    await loadConversations("open")
+    await vi.advanceTimersByTimeAsync(100)
+    assert.deepStrictEqual(waitingIds(state.newest), ["c1", "c4"])
+  })
 })
