@@ -6,6 +6,7 @@ import { webhooksView } from "./development/webhookList.mjs"
 import { loadWebhooks } from "./development/webhooks.mjs"
 import { drawAndKeepFocus } from "./elements/focus.mjs"
 import * as icons from "./elements/icons.mjs"
+import { hasTemplates } from "./elements/networks.mjs"
 import * as inbox from "./inbox/conversationList.mjs"
 import { refreshInbox } from "./inbox/conversations.mjs"
 import { openCustomerDialog } from "./inbox/customerDialog.mjs"
@@ -32,8 +33,8 @@ const newMessageButtons = () =>
       } title="Send a message as a customer">As a customer</button>`
       : ""
   }
-  <button @click=${() => openConversationDialog()} ?disabled=${!state.setup.channels.some(({ type }) =>
-    type === "phone_messaging"
+  <button @click=${() => openConversationDialog()} ?disabled=${!state.setup.channels.some(
+    hasTemplates
   )} title="Send a template to a phone number">New</button></span>`
 
 /** The name of the person who has logged in, and the button that ends their sessions. */

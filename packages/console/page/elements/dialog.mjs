@@ -3,7 +3,7 @@ import { html, render } from "lit-html"
 import { errorMessageOf } from "../actions.mjs"
 import { clearFieldError, showFieldError } from "./fieldError.mjs"
 import { rememberFocus } from "./focus.mjs"
-import { channelName } from "./formats.mjs"
+import { networkName } from "./networks.mjs"
 import { oneAtATime } from "./throttle.mjs"
 
 /**
@@ -95,5 +95,5 @@ export const channelField = (channels, choose = () => {}) =>
   html`<label>Channel<select name="channel_id" @change=${(
     /** @type {Event & { target: HTMLSelectElement }} */ { target }
   ) => choose(target.value)}>${
-    channels.map((channel) => html`<option value=${channel.id}>${channel.name} (${channelName[channel.type]})</option>`)
+    channels.map((channel) => html`<option value=${channel.id}>${channel.name} (${networkName(channel)})</option>`)
   }</select></label>`

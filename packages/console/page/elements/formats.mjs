@@ -69,8 +69,6 @@ export const sizeOf = (bytes) => {
  */
 export const withSpaces = (word) => word.replaceAll("_", " ")
 
-export const channelName = { phone_messaging: "WhatsApp", photo_social: "Instagram", page_messaging: "Messenger" }
-
 /**
  * Returns the name of a contact, or else its username or network ID.
  *

@@ -3,6 +3,7 @@ import { html } from "lit-html"
 import { errorMessageOf, showError } from "../actions.mjs"
 import { segments } from "../elements/components.mjs"
 import { nameOf } from "../elements/formats.mjs"
+import { hasTemplates } from "../elements/networks.mjs"
 import { callOperation, context } from "../server.mjs"
 import { state, updateState } from "../store.mjs"
 import { isOpen } from "./openConversation.mjs"
@@ -115,8 +116,7 @@ export const composer = (conversation) => {
   const { writeAsCustomer } = state
   const replyWindow = replyWindowOf(conversation)
   const canWrite = writeAsCustomer || replyWindow.state === "open" || replyWindow.state === "closing"
-  const canSendTemplate = !writeAsCustomer && replyWindow.state !== "erased"
-    && conversation.channel.type === "phone_messaging"
+  const canSendTemplate = !writeAsCustomer && replyWindow.state !== "erased" && hasTemplates(conversation.channel)
   return html`<form class="composer ${
     writeAsCustomer ? "customer" : ""
   }" @submit=${onSubmit} @input=${clearComposerError}>

@@ -2,7 +2,8 @@
 import { html, nothing } from "lit-html"
 import { showingErrors } from "../actions.mjs"
 import { avatar } from "../elements/avatar.mjs"
-import { channelName, nameOf, timeOrDate } from "../elements/formats.mjs"
+import { nameOf, timeOrDate } from "../elements/formats.mjs"
+import { networkName } from "../elements/networks.mjs"
 import { state, updateState } from "../store.mjs"
 import { loadMoreConversations, mergeConversations } from "./conversations.mjs"
 import { filters, foundContacts } from "./filters.mjs"
@@ -125,7 +126,7 @@ const conversationRow = (conversation, index, waiting) => {
     <span class="who">${nameOf(contact)}</span><time>${timeOrDate(last_activity_at)}</time>
     <span class="preview">${previewOf(conversation)}</span>
     <span class="chip">${isWaiting ? html`<span class="dot" title="Waiting for an answer"></span>` : ""}
-      ${status === "closed" ? "Closed" : channelName[channel.type]}</span>
+      ${status === "closed" ? "Closed" : networkName(channel)}</span>
   </li>`
 }
 

@@ -1,5 +1,6 @@
 // The reply window of a conversation: whether a text can be sent, and for how long.
 import { durationOf, timeWithDay } from "../elements/formats.mjs"
+import { hasTemplates } from "../elements/networks.mjs"
 
 /** @import { Conversation } from "@messaging-crm/client" */
 
@@ -25,7 +26,7 @@ export const replyWindowOf = ({ channel, contact, reply_window_expires_at }, now
   const reason = reply_window_expires_at === null
     ? "The customer has not written yet."
     : `The reply window closed at ${timeWithDay(reply_window_expires_at)}, 24 hours after the customer’s last message.`
-  const action = channel.type === "phone_messaging"
+  const action = hasTemplates(channel)
     ? "Send a template, or wait until the customer writes."
     : "No message can be sent until the customer writes."
   return { state: "closed", text: `${reason} ${action}` }

@@ -3,6 +3,7 @@ import { html } from "lit-html"
 import { showingErrors } from "../actions.mjs"
 import { channelField, openDialog } from "../elements/dialog.mjs"
 import { withSpaces } from "../elements/formats.mjs"
+import { hasTemplates } from "../elements/networks.mjs"
 import { callOperation } from "../server.mjs"
 import { state } from "../store.mjs"
 import { isOpen } from "./openConversation.mjs"
@@ -106,7 +107,7 @@ const templatesOf = (templates, channel) => {
 /** Opens a dialog for a template and its values. Without a conversation, it also asks for a phone number, to start one. */
 export const openTemplateDialog = showingErrors(async (/** @type {TemplateDialog} */ dialog) => {
   const { conversation, onSend, phone = "" } = dialog
-  const phones = state.setup.channels.filter(({ type }) => type === "phone_messaging")
+  const phones = state.setup.channels.filter(hasTemplates)
   const templates = await readApprovedTemplates()
   if (conversation !== undefined && !isOpen(conversation.id)) return
   let { first: template, ofChannel } = templatesOf(

@@ -2,7 +2,8 @@
 import { html } from "lit-html"
 import { avatar } from "../elements/avatar.mjs"
 import { backLink } from "../elements/components.mjs"
-import { channelName, nameOf, nameOfContact } from "../elements/formats.mjs"
+import { nameOf, nameOfContact } from "../elements/formats.mjs"
+import { hasTemplates, networkName } from "../elements/networks.mjs"
 import { context } from "../server.mjs"
 import { state } from "../store.mjs"
 import { composer } from "./composer.mjs"
@@ -25,7 +26,7 @@ const conversationHeader = ({ assigned_user_id, channel, contact, id, status }) 
   ${backLink("#/inbox", "Back to the conversations")}
   ${avatar(nameOf(contact))}
   <div class="title"><h2>${nameOf(contact)}</h2>
-    <p class="faint">${channelName[channel.type]} · ${contact.external_id ?? ""}</p></div>
+    <p class="faint">${networkName(channel)} · ${contact.external_id ?? ""}</p></div>
   <a class="button to-contact" href="#/inbox/${id}/contact">Contact</a>
   <label class="assign"><span class="hidden">Assigned to</span>
     <select @change=${assign}>
@@ -67,7 +68,7 @@ const contactPanel = (contact, back, action = "") =>
  */
 const contactView = (contact) => {
   const { primary_phone } = contact
-  const isPossible = primary_phone !== null && state.setup.channels.some(({ type }) => type === "phone_messaging")
+  const isPossible = primary_phone !== null && state.setup.channels.some(hasTemplates)
   const start = () => openConversationDialog(primary_phone ?? "")
   return html`<section class="thread none"><p class="empty">No conversation is open.</p></section>
     ${

@@ -1,6 +1,7 @@
 // Draws a send that is not a message: its progress, or why it failed and what the agent can do.
 import { html } from "lit-html"
 import { timeOfDay } from "../elements/formats.mjs"
+import { hasTemplates } from "../elements/networks.mjs"
 import { state } from "../store.mjs"
 import { editText } from "./composer.mjs"
 import { failureOf } from "./failures.mjs"
@@ -28,8 +29,8 @@ const actionButton = (conversation, { id }, { action }) => {
   if (action === "edit" && message?.type === "text") {
     return html`<button @click=${() => editText(message.text)}>Edit</button>`
   }
-  const hasTemplates = conversation.channel.type === "phone_messaging"
-  return hasTemplates && (action === "template" || (action === "edit" && message?.type === "template"))
+  return hasTemplates(conversation.channel) &&
+      (action === "template" || (action === "edit" && message?.type === "template"))
     ? html`<button @click=${() => openTemplates(conversation)}>Choose a template</button>`
     : ""
 }
