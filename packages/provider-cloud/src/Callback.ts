@@ -2,7 +2,14 @@
  * Callbacks: splits the bodies that networks post by person, and parses them into core's events.
  *
  * A body can be about several accounts, and repeat earlier items. Every item is parsed independently, so that an
- * unreadable one does not affect others. `Callback/DocumentedKinds.ts` lists what becomes a message.
+ * unreadable one does not affect others.
+ *
+ * - Entry: an element of a body, about one account. It is a list of items: messages, statuses, and changes of people.
+ * - Format: how the entries of one network are parsed and split (`EntryFormat`).
+ * - Part: the entries of a body about the same people at the same account (`EntryPart`), which is stored on its own.
+ * - Kind: the name that the network gives to a sort of item, such as `message:image`.
+ * - Meaning: the result of an item of that kind, such as a message or a status (`Callback/DocumentedKinds.ts`).
+ * - Ignored reason: the explanation of an item that has no result (`Ignored`), which is counted and logged.
  */
 import { Option, Schema } from "effect"
 import {

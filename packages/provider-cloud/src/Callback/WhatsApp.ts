@@ -7,9 +7,9 @@ import { type Meaning, meaningIn, whatsapp_fields, whatsapp_messages, whatsapp_s
 import { combined, type EntryFormat, fieldOf, ignored, ignoredAs, type Parsed, singleEvent } from "./Entry.ts"
 import type { MessageContent } from "./MessageContent.ts"
 import { ContactIds, Recipient, Sender, System } from "./PersonFields.ts"
-import { type Contact, contactsOf, personOf } from "./WhatsApp/Contacts.ts"
 import { contentOfMessage } from "./WhatsApp/Content.ts"
 import { systemChange, userIdChange } from "./WhatsApp/IdentityChanges.ts"
+import { namedPeopleOf, type NamedPerson, personOf } from "./WhatsApp/People.ts"
 import { splitChange, withLists } from "./WhatsApp/Split.ts"
 import { parseStatus } from "./WhatsApp/Statuses.ts"
 
@@ -49,10 +49,10 @@ const decodePreference = Schema.decodeUnknownOption(Preference)
 const decodeChange = Schema.decodeUnknownOption(Change)
 const decodeMessage = Schema.decodeUnknownOption(Message)
 
-/** The metadata, contacts, and time of receipt that the items of a change share. */
+/** The metadata, named people, and time of receipt that the items of a change share. */
 interface ChangeContext {
   readonly account: AccountKey
-  readonly contacts: ReadonlyArray<Contact>
+  readonly people: ReadonlyArray<NamedPerson>
   /** The number of the account itself; empty if the change does not contain it. */
   readonly own_number: string
   readonly received_at: DateTime.Utc
@@ -89,7 +89,7 @@ const parseRevision = (
 
 /** Returns a message of a person, or an echo: one that the business sent in the network's own app. */
 const messageEvent = (
-  { account, contacts }: ChangeContext,
+  { account, people }: ChangeContext,
   message: typeof Message.Type,
   isEcho: boolean,
   { file, ...content }: MessageContent,
@@ -97,7 +97,7 @@ const messageEvent = (
 ): Parsed => {
   const { from, from_parent_user_id, from_user_id, id, to, to_parent_user_id, to_user_id } = message
   const ids = isEcho ? [to, to_user_id, to_parent_user_id] : [from, from_user_id, from_parent_user_id]
-  const person = personOf(ids, contacts)
+  const person = personOf(ids, people)
   if (id === undefined || Option.isNone(person)) return unreadable(isEcho)
   const fields = { provider_message_id: id, ...content, sent_at }
   return singleEvent(
@@ -149,18 +149,18 @@ const parseMessage = (context: ChangeContext, item: unknown, isEcho: boolean): P
 }
 
 /** Parses an update of a user ID. */
-const parseUserIdUpdate = ({ account, contacts }: ChangeContext, item: unknown): Parsed =>
-  Option.match(userIdChange(item, contacts), {
+const parseUserIdUpdate = ({ account, people }: ChangeContext, item: unknown): Parsed =>
+  Option.match(userIdChange(item, people), {
     onNone: () => ignored("unreadable", "field:user_id_update"),
     onSome: (event) => singleEvent(account, event)
   })
 
 /** Parses a preference of a person. The only documented one is about marketing messages. */
-const parsePreference = ({ account, contacts, received_at }: ChangeContext, item: unknown): Parsed => {
+const parsePreference = ({ account, people, received_at }: ChangeContext, item: unknown): Parsed => {
   const decoded = decodePreference(item)
   if (Option.isNone(decoded)) return ignored("unreadable", "field:user_preferences")
   const { category, parent_user_id, timestamp, user_id, value: preference, wa_id } = decoded.value
-  const person = personOf([wa_id, user_id, parent_user_id], contacts)
+  const person = personOf([wa_id, user_id, parent_user_id], people)
   if (Option.isNone(person)) return ignored("unreadable", "field:user_preferences")
   return category === "marketing_messages" && (preference === "stop" || preference === "resume")
     ? singleEvent(account, {
@@ -214,7 +214,7 @@ const parseChange = (given: unknown, received_at: DateTime.Utc): Parsed => {
   const { contacts = [], metadata } = change.value.value
   const items = parseValue(meaning, change.value, {
     account: { type: "phone_messaging", id: metadata.phone_number_id },
-    contacts: contactsOf(contacts),
+    people: namedPeopleOf(contacts),
     own_number: coreId((metadata.display_phone_number ?? "").replaceAll(/[^0-9]/g, "")),
     received_at
   })

@@ -3,18 +3,18 @@ import type { IdentityChanged } from "@messaging-crm/core/Inbound"
 import { Option, Schema } from "effect"
 import { type Ids, networkIdsOf } from "../../PersonIds.ts"
 import { type System, UserIdUpdate } from "../PersonFields.ts"
-import { type Contact, isContactOf, personWith } from "./Contacts.ts"
+import { isPersonWith, type NamedPerson, personWith } from "./People.ts"
 
 const decodeUserIdUpdate = Schema.decodeUnknownOption(Schema.Struct(UserIdUpdate))
 
 type IdChange = Pick<IdentityChanged, "event" | "former_aliases" | "former_external_id" | "now">
 
 /** Returns the change of a person's IDs, or none unless a former ID and a new one are known. */
-const idChange = (former: Ids, current: Ids, contact?: Contact): Option.Option<IdChange> => {
+const idChange = (former: Ids, current: Ids, named?: NamedPerson): Option.Option<IdChange> => {
   const ids = networkIdsOf(current)
   const [former_external_id, ...former_aliases] = networkIdsOf(former).filter((id) => !ids.includes(id))
   if (former_external_id === undefined) return Option.none()
-  return Option.map(personWith(current, contact), (now) => ({
+  return Option.map(personWith(current, named), (now) => ({
     event: "identity_changed",
     former_external_id,
     ...(former_aliases.length === 0 ? {} : { former_aliases }),
@@ -41,14 +41,14 @@ export const systemChange = (
   )
 }
 
-/** Returns the change that an update of a user ID reports. Its contacts have the current number. */
-export const userIdChange = (item: unknown, contacts: ReadonlyArray<Contact>): Option.Option<IdChange> =>
+/** Returns the change that an update of a user ID reports. The people whom its change names have the current number. */
+export const userIdChange = (item: unknown, people: ReadonlyArray<NamedPerson>): Option.Option<IdChange> =>
   Option.flatMap(decodeUserIdUpdate(item), ({ parent_user_id: parent, previous_user_id, user_id, wa_id }) => {
     const ids = typeof user_id === "object" ? user_id : { previous: undefined, current: user_id }
-    const contact = contacts.find(isContactOf(networkIdsOf([wa_id, ids.current]), contacts.length === 1))
+    const named = people.find(isPersonWith(networkIdsOf([wa_id, ids.current]), people.length === 1))
     return idChange(
       [previous_user_id ?? ids.previous, parent?.previous],
-      [wa_id ?? contact?.wa_id, ids.current ?? contact?.user_id, parent?.current],
-      contact
+      [wa_id ?? named?.wa_id, ids.current ?? named?.user_id, parent?.current],
+      named
     )
   })

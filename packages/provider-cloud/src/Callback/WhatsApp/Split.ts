@@ -1,7 +1,7 @@
 /** Splits the callbacks of WhatsApp by person, for which it reads only the IDs in a change. */
 import { idOf, isObject, type Items, objectOf } from "../../GraphSchemas.ts"
 import { type EntryPart, fieldOf, personIdsIn, personIdsInEcho } from "../Entry.ts"
-import { contactFinder } from "./Contacts.ts"
+import { peopleFinder } from "./People.ts"
 
 /** Returns a change whose value has the lists. A `standby` change has them one level deeper, in `value.standby`. */
 export const withLists = (change: unknown): unknown => {
@@ -36,7 +36,7 @@ export const splitChange = (entry_id: string | null, given: unknown): ReadonlyAr
     return [{ account, people, entries: [{ id: entry_id, changes: [change] }] }]
   }
   const ids = { phone_number_id: account.id, display_phone_number: idOf(display_phone_number) }
-  const contactsOfPeople = contactFinder(contacts)
+  const contactsOfPeople = peopleFinder(contacts)
   return items.map(({ item, name, people }) => {
     const own = contactsOfPeople(people)
     const value = { metadata: ids, ...(own.length === 0 ? {} : { contacts: own }), [name]: [item] }
