@@ -13,7 +13,7 @@ const functions = `${storage}/src/database/schema/functions`
 const git = (...args: ReadonlyArray<string>) =>
   execFileSync("git", args, { cwd: root, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim()
 
-/** What can change before the first release, as `git log` finds it: tables, cursors, and which functions exist. */
+/** The arguments of `git log` that find changes of formats before the first release: of tables, of cursors, and deleted functions. */
 const formats = [["--", tables, "packages/core/src/kernel/Page.ts"], ["--diff-filter=D", "--", functions]]
 
 /** Returns the last tag before this commit, or, if there is no tag, the last commit that changed a format. */
