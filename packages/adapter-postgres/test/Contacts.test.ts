@@ -16,7 +16,7 @@ import {
 import { MemberId, TagId } from "@messaging-crm/core/Ids"
 import { complete } from "@messaging-crm/core/Page"
 import { foldCase } from "@messaging-crm/core/Text"
-import { Arbitrary, Context, DateTime, Effect, Fiber, Latch, Layer, Option, Schema } from "effect"
+import { Arbitrary, Context, DateTime, Effect, Fiber, Latch, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import * as PostgresContacts from "../src/contacts/Contacts.ts"
@@ -71,28 +71,6 @@ it.layer(Processes.database, { excludeTestServices: true })("Contacts", (it) => 
         known.map(({ contact, identity }) => ({ contact_id: contact.id, identity_id: identity.id })),
         [{ contact_id, identity_id }, { contact_id, identity_id }]
       )
-    }))
-
-  it.effect("reads the copies of identities that a former version stored, without marketing preferences", () =>
-    Effect.gen(function*() {
-      const [sql, store] = [yield* SqlClient.SqlClient, yield* ContactStore]
-      const ours = yield* Fixtures.organization
-      const { id } = yield* Fixtures.contact(ours, {})
-      const identity = yield* Fixtures.identity(ours, id)
-      yield* sql`
-        UPDATE contacts
-        SET identities = (SELECT jsonb_agg(copy - 'marketing_opt_out_at' - 'marketing_opt_in_at')
-          FROM jsonb_array_elements(identities) copy)
-        WHERE id = ${id}
-      `
-      const listed = yield* Fixtures.contacts(ours, {})
-      const known = yield* store.identify(ours, identity.channel_type, [identity.external_id])
-      for (const { identities } of [...listed, ...known.map(({ contact }) => contact)]) {
-        assert.deepStrictEqual(identities, [identity])
-      }
-      for (const found of [yield* store.find(ours, id), yield* store.load(ours, id)]) {
-        assert.deepStrictEqual(Option.getOrThrow(found).identities, [identity])
-      }
     }))
 
   it.effect.prop("finds what contains a part of a text, of any length", {

@@ -4,8 +4,7 @@ import {
   Identity,
   positionOf,
   searchColumnsOf,
-  SearchTimeout,
-  StoredIdentity
+  SearchTimeout
 } from "@messaging-crm/core/Contacts"
 import { ContactId } from "@messaging-crm/core/Ids"
 import { Effect, Layer, Schema, Struct } from "effect"
@@ -20,7 +19,7 @@ import * as ContactSearch from "./ContactSearch.ts"
 
 const Row = Schema.Struct({
   ...stored(Contact).fields,
-  identities: Schema.Array(StoredIdentity),
+  identities: Contact.fields.identities,
   tags: repeated(Contact.fields.tags)
 })
 const LoadedRow = Schema.Struct({ ...Row.fields, version: Schema.Int })

@@ -1,7 +1,7 @@
 /**
  * The data of a contact and of its identities (contract §8.1).
  */
-import { type Effect, Schema, SchemaGetter } from "effect"
+import { type Effect, Schema } from "effect"
 import { ChannelType } from "../catalog/Channels.ts"
 import { Tag } from "../catalog/Tags.ts"
 import { ContactId, ConversationId, IdentityId, MemberId } from "../kernel/Ids.ts"
@@ -54,20 +54,6 @@ export interface Identity extends Schema.Schema.Type<typeof Identity> {}
 
 /** The preference of a person who neither stopped nor resumed marketing messages. */
 export const no_marketing_preference = { marketing_opt_out_at: null, marketing_opt_in_at: null } as const
-
-const OptionalAt = Schema.optionalKey(Identity.fields.marketing_opt_out_at)
-
-/** Schema for the copy of an identity in a contact's row. Copies of earlier versions have no preference. */
-export const StoredIdentity = Schema.Struct({
-  ...Identity.fields,
-  marketing_opt_out_at: OptionalAt,
-  marketing_opt_in_at: OptionalAt
-}).pipe(
-  Schema.decodeTo(Schema.toType(Identity), {
-    decode: SchemaGetter.transform((stored) => ({ ...no_marketing_preference, ...stored })),
-    encode: SchemaGetter.passthrough()
-  })
-)
 
 /** Returns the external ID of an identity after the person's data was erased. It is unique, as an external ID must be. */
 export const erasedExternalId = (id: IdentityId): string => `erased-${id}`

@@ -262,13 +262,8 @@ export const make = <const Type extends AnyEventType>(
   return { id, type, body, created_at: now, resource }
 }
 
-/** Returns an event of the list. Unreleased versions raised events of contacts and webhooks without a conversation. */
-export const toListed = ({ body }: ListedEvent): Event =>
-  decodeEvent(JSON.parse(
-    body.includes("\"data\":{\"conversation_id\"")
-      ? body
-      : body.replace("\"data\":{", "\"data\":{\"conversation_id\":null,")
-  ))
+/** Decodes the bytes of an event. */
+export const toListed = ({ body }: ListedEvent): Event => decodeEvent(JSON.parse(body))
 
 /** Returns the bytes of an event that a webhook gets. */
 export const bodyFor = (

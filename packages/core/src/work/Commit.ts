@@ -46,10 +46,8 @@ export type CommitFailure = Conflict | KeyUsed | LeaseLost | Unconfirmed
  *   columns and no others, and increments the version. An expectation must hold
  *   until the changes are applied. Otherwise: `Conflict`. Of concurrent commits
  *   that update one version of a row, exactly one succeeds.
- * - A duplicate unique key is a `Conflict`: an ID, a tag's `name_key`, a
- *   current member's `email_key`, a channel's type and address, a contact
- *   field's `key`, a name on a type of channel, a channel and identity, a
- *   channel and provider message id. A duplicate idempotency key is `KeyUsed`,
+ * - A second row with the `key` of a table, or with its `unique` columns
+ *   (`Table.ts`), is a `Conflict`. A duplicate idempotency key is `KeyUsed`,
  *   which takes precedence over `Conflict`.
  * - A removal of a row that does not exist changes nothing.
  * - An alias is added unless its network ID already belongs to an identity.
