@@ -3,6 +3,7 @@ import * as Client from "@messaging-crm/adapter-postgres/Client"
 import { CommitConnections } from "@messaging-crm/adapter-postgres/CommitConnections"
 import { type PoolUsage, poolUsages } from "@messaging-crm/adapter-postgres/PoolUsage"
 import { SearchConnections } from "@messaging-crm/adapter-postgres/SearchConnections"
+import * as Writable from "@messaging-crm/adapter-postgres/Writable"
 import { CurrentTurn } from "@messaging-crm/core/Turns"
 import { Effect, Exit, Fiber, Latch, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
@@ -143,6 +144,13 @@ it.layer(Database.layer)("Client", (it) => {
       const { sql: searching } = yield* SearchConnections
       assert.deepStrictEqual(yield* settings(searching), { ...promised, statement_timeout: "1s" })
     }))
+
+  it.effect("keeps the settings of a session after a check whether it can write", () =>
+    Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      yield* Writable.required(sql)
+      assert.deepStrictEqual(yield* settings(sql), promised)
+    }).pipe(Effect.provide(single)))
 
   it.effect("fails the statements of a killed backend, and no later ones", () =>
     Effect.gen(function*() {

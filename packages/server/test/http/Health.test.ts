@@ -1,10 +1,11 @@
 /** Readiness, over a database that gets its schema and its first secret while the test runs. */
 import { assert, it } from "@effect/vitest"
+import { CommitConnections } from "@messaging-crm/adapter-postgres/CommitConnections"
 import * as Databases from "@messaging-crm/adapter-postgres/testing/Databases"
 import { ChannelHolds } from "@messaging-crm/core/ChannelHolds"
 import { SecretCanary } from "@messaging-crm/core/SecretCanary"
 import { RootKeys } from "@messaging-crm/core/Secrets"
-import { Effect, Fiber, Layer, Redacted, References } from "effect"
+import { ConfigProvider, Effect, Fiber, Latch, Layer, Redacted, References } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
@@ -38,7 +39,7 @@ const start = Effect.fnUntraced(function*(url: string, key: ReturnType<typeof ro
   return Effect.andThen(TestClock.adjust("10 seconds"), read)
 })
 
-it.effect("a process is ready only after the migrations, and only with a key of the database's secrets", () =>
+it.effect("a process is ready only after the migrations, while the database accepts writes, and with a key of its secrets", () =>
   Effect.gen(function*() {
     const url = yield* Databases.empty
     const first = yield* start(url, rootKey(1))
@@ -56,9 +57,36 @@ it.effect("a process is ready only after the migrations, and only with a key of 
     assert.deepStrictEqual(yield* first, [503, { status: "unavailable" }])
     yield* Databases.migrate(url)
     assert.deepStrictEqual(yield* first, [200, { status: "ok" }])
+    // The database still serves reads, as with a full disk.
+    const reject = SqlClient.SqlClient.use((sql) =>
+      sql`ALTER TABLE write_probes ADD CONSTRAINT full_disk CHECK (written_at < '-infinity') NOT VALID`
+    )
+    yield* Effect.provide(reject, Layers.database(Redacted.make(url)))
+    assert.deepStrictEqual(yield* first, [503, { status: "unavailable" }])
+    const accept = SqlClient.SqlClient.use((sql) => sql`ALTER TABLE write_probes DROP CONSTRAINT full_disk`)
+    yield* Effect.provide(accept, Layers.database(Redacted.make(url)))
     const other = yield* start(url, rootKey(2))
     assert.deepStrictEqual(yield* other, [503, { status: "unavailable", reason: "secret_key" }])
     assert.deepStrictEqual(yield* first, [200, { status: "ok" }])
+  }).pipe(Effect.scoped))
+
+it.effect("a process opens as many connections as its setting says", () =>
+  Effect.gen(function*() {
+    const database = Layers.database(Redacted.make(yield* Databases.empty)).pipe(
+      Layer.provide(ConfigProvider.layer(ConfigProvider.fromUnknown({ DATABASE_POOL: "20" })))
+    )
+    // Of 20 connections, half are for commits. Each transaction waits until all of them are open.
+    const open = Effect.gen(function*() {
+      const sql = yield* CommitConnections
+      const all = yield* Latch.make()
+      let count = 0
+      const transaction = sql.withTransaction(
+        Effect.andThen(Effect.suspend(() => ++count === 10 ? all.open : Effect.void), all.await)
+      )
+      yield* Effect.all(Array.from({ length: 10 }, () => transaction), { concurrency: "unbounded" })
+      return count
+    })
+    assert.strictEqual(yield* Effect.provide(open, database), 10)
   }).pipe(Effect.scoped))
 
 it.effect("readiness takes at most two seconds, also if the database stops responding between its questions", () =>
