@@ -6,10 +6,11 @@ import { race } from "@messaging-crm/conformance/FollowedOrder"
 import * as Changes from "@messaging-crm/core/Changes"
 import { EventStore } from "@messaging-crm/core/Events"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
-import { Context, Effect, Option } from "effect"
+import { Context, Effect, Fiber, Option } from "effect"
 import { SqlClient } from "effect/sql"
+import * as RestoredEvents from "../src/database/RestoredEvents.ts"
 import * as Processes from "./Processes.ts"
-import { whileOpen } from "./Sessions.ts"
+import { waiterFor, whileOpen } from "./Sessions.ts"
 
 const raise = Effect.fnUntraced(function*(organization_id: OrganizationId) {
   const event = yield* Fixtures.newEvent()
@@ -74,6 +75,27 @@ it.layer(Processes.database, { excludeTestServices: true })("Events of overlappi
       assert.deepStrictEqual(idsOf(all), [...restored.map(({ id }) => id).toSorted(), later])
       // A cursor from before does not find its event again.
       assert.notDeepEqual((yield* store.committed(ours, { from: known, size: 1 }))[0], known)
+    }))
+
+  it.effect("are renumbered once, although several processes start after a restore", () =>
+    Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      yield* raise(yield* Fixtures.organization)
+      yield* sql`UPDATE webhook_events SET committed_in = '9000000000'`
+      const numbers = sql`SELECT id, committed_in FROM webhook_events ORDER BY id`
+      const lock = sql`SELECT pg_advisory_xact_lock(hashtextextended(current_schema(), 7308604893))`
+      // Another process holds the lock of migrations, and renumbers while this one waits.
+      const [migrating, renumbered] = yield* whileOpen(
+        lock,
+        Effect.fnUntraced(function*(pid) {
+          const migrating = yield* Effect.forkChild(Migrations.run)
+          yield* waiterFor(pid)
+          yield* RestoredEvents.renumber
+          return [migrating, yield* numbers] as const
+        })
+      )
+      yield* Fiber.join(migrating)
+      assert.deepStrictEqual(yield* numbers, renumbered)
     }))
 
   for (const seed of [1, 2, 3]) {
