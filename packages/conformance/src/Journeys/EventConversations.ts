@@ -1,6 +1,5 @@
 /** The conversation of an event: the first field of `data` in the bytes of every event (contract §13.1). */
 import { assert, it } from "@effect/vitest"
-import * as Changes from "@messaging-crm/core/Changes"
 import { Contacts, CreateContact, UpdateContact } from "@messaging-crm/core/Contacts"
 import { AssignConversation, CloseConversation, Conversations } from "@messaging-crm/core/Conversations"
 import { AnyEventType, Events, EventStore } from "@messaging-crm/core/Events"
@@ -73,22 +72,6 @@ const conversationsOfEvents = (it: Scene.It) => {
         listed.data.map(({ data, id }) => [id, data.conversation_id]).toSorted(),
         events.map(({ data, id }) => [id, data.conversation_id]).toSorted()
       )
-    }))
-
-  it.effect("is null in the list for an event that was stored without one, whose bytes stay", () =>
-    Effect.gen(function*() {
-      const { as, organization_id } = yield* Scene.makeScene
-      const { created_at, id } = yield* Fixtures.newEvent()
-      const contact_id = ContactId.make(yield* Fixtures.uuid)
-      const type = "contact.created"
-      const body = JSON.stringify({ id, type, timestamp: created_at, data: { contact_id } })
-      yield* Fixtures.mustCommit(
-        organization_id,
-        Changes.raise({ id, type, body, created_at, resource: null })
-      )
-      const { data } = yield* as(Events.use(({ list }) => list(every)))
-      assert.deepStrictEqual(data.map((event) => event.data), [{ conversation_id: null, contact_id }])
-      assert.deepStrictEqual(yield* bodiesOf(organization_id), [body])
     }))
 }
 
