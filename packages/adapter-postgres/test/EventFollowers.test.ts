@@ -82,7 +82,7 @@ it.layer(Processes.database, { excludeTestServices: true })("Events of overlappi
       const sql = yield* SqlClient.SqlClient
       yield* raise(yield* Fixtures.organization)
       yield* sql`UPDATE webhook_events SET committed_in = '9000000000'`
-      const numbers = sql`SELECT id, committed_in FROM webhook_events ORDER BY id`
+      const numbers = sql`SELECT id, committed_in::text AS committed_in FROM webhook_events ORDER BY id`
       const lock = sql`SELECT pg_advisory_xact_lock(hashtextextended(current_schema(), 7308604893))`
       // Another process holds the lock of migrations, and renumbers while this one waits.
       const [migrating, renumbered] = yield* whileOpen(
