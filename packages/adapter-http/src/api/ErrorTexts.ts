@@ -337,7 +337,7 @@ export const tooManyDownloads = text("overloaded", "Too many files are being dow
 
 export const organizationClosed = text(
   "organization_closed",
-  "The organization is being moved. Nothing was changed. Retry after 1 s, a write with the same Idempotency-Key."
+  "The organization is being moved, or its database has not been reached yet. Nothing was changed. Retry after 1 s, a write with the same Idempotency-Key."
 )
 
 export const tooManyTags = (limit: number) =>

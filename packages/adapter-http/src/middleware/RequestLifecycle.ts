@@ -90,7 +90,7 @@ const failed = Effect.fnUntraced(function*(cause: Cause.Cause<Types.unhandled>) 
   return yield* Errors.respondWith(Texts.internalError, { status: 500 })
 })
 
-/** The response while an organization is closed for writes, or in neither of two databases, for a moment. */
+/** The response while an organization is closed for writes, in neither of two databases, or in one that has not been reached yet. */
 const closed = Errors.respondWith(Texts.organizationClosed, { status: 503, headers: { "retry-after": "1" } })
 
 const isUnrouted = (error: unknown): boolean =>

@@ -21,7 +21,7 @@ export class LeaseLost extends Data.TaggedError("LeaseLost") {}
  */
 export class Unconfirmed extends Data.TaggedError("Unconfirmed") {}
 
-/** The defect of a commit while its organization is closed for writes, for a moment. Nothing was written: repeat the request. */
+/** The defect of an operation while its organization is closed for a moment. Nothing was written: repeat the request. */
 export class OrganizationClosed extends Data.TaggedError("OrganizationClosed") {}
 
 /** An event to which webhooks subscribe, with what a commit stored. */

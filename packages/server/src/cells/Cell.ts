@@ -9,6 +9,7 @@ import {
   type RateLimited,
   type Unauthorized
 } from "@messaging-crm/core/ApiKeys"
+import { OrganizationClosed } from "@messaging-crm/core/Commit"
 import type * as Crm from "@messaging-crm/core/Crm"
 import { Media, type MediaNotFound, type OpenedFile } from "@messaging-crm/core/Media"
 import { startCounters } from "@messaging-crm/core/Metrics"
@@ -53,7 +54,7 @@ export interface Running {
   readonly isMoving: (digest: KeyDigest) => Effect.Effect<boolean>
 }
 
-/** The database of the cell has not been usable since the process started. */
+/** Why the database of the cell has not been usable since the process started. */
 export class CellNotStarted
   extends Data.TaggedError("CellNotStarted")<{ readonly name: string; readonly reason: string }>
 {
@@ -61,6 +62,9 @@ export class CellNotStarted
     return `The cell ${this.name} has not started: ${this.reason}.`
   }
 }
+
+/** Until a cell has started, its organizations are closed: the process cannot do anything, so a request can be repeated. */
+const closed = Effect.die(new OrganizationClosed())
 
 export interface Options {
   readonly provider: Provider
@@ -157,23 +161,21 @@ export class Cell {
     return this.state instanceof CellNotStarted ? null : this.state
   }
 
-  /** Uses a service of the cell, with the clock of its database. Dies until the cell has started. */
+  /** Uses a service of the cell, with the clock of its database. Dies with `OrganizationClosed` until the cell has started. */
   use<I extends Services, S, A, E, R>(
     service: Context.Key<I, S>,
     use: (service: S) => Effect.Effect<A, E, R>
   ): Effect.Effect<A, E, R> {
     return Effect.suspend(() => {
-      if (this.state instanceof CellNotStarted) return Effect.die(this.state)
+      if (this.state instanceof CellNotStarted) return closed
       const { services } = this.state
       return Effect.provideService(use(Context.get(services, service)), Clock.Clock, Context.get(services, Clock.Clock))
     })
   }
 
-  /** Responds to a request to the API. Dies until the cell has started. */
+  /** Responds to a request to the API. Dies with `OrganizationClosed` until the cell has started. */
   respond(resolution: Resolution) {
-    return Effect.suspend(() =>
-      this.state instanceof CellNotStarted ? Effect.die(this.state) : this.state.respond(resolution)
-    )
+    return Effect.suspend(() => this.state instanceof CellNotStarted ? closed : this.state.respond(resolution))
   }
 
   /** Why the cell has not started; null once it has. */

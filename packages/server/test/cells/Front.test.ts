@@ -130,15 +130,17 @@ it.live("an organization that is in another cell now is found there, and its fir
     assert.strictEqual(listed.headers.get("x-ratelimit-remaining"), "118")
   }).pipe(Effect.scoped))
 
-it.live("while a cell is down, requests to the others succeed, and an unrecognized key gets 500", () =>
+it.live("while a cell is down, requests to the others succeed, and an unrecognized key gets 503", () =>
   Effect.gen(function*() {
     const { all, cells: [one] } = yield* started
     const request = yield* serve([new Cell("down"), ...all])
     assert.strictEqual((yield* request("/v1/tags", one.organization.key)).status, 200)
     assert.strictEqual((yield* request("/v1/tags", one.organization.key)).status, 200)
     const unknown = yield* request("/v1/tags", stranger)
-    assert.strictEqual(unknown.status, 500)
-    assert.strictEqual(JSON.parse(unknown.text).error.code, "internal_error")
+    assert.deepStrictEqual(
+      [unknown.status, JSON.parse(unknown.text).error.code, unknown.headers.get("retry-after")],
+      [503, "organization_closed", "1"]
+    )
     const ready = yield* request("/health/ready")
     assert.strictEqual(ready.status, 200)
     assert.deepStrictEqual(JSON.parse(ready.text), {

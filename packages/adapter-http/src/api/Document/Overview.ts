@@ -45,7 +45,8 @@ A known path with an unsupported method returns 405 \`method_not_allowed\` and l
 unknown path returns 404 \`not_found\`. Invalid HTTP returns 400 \`invalid_input\`, a slow request 408 \`request_timeout\`, an
 unsupported \`Expect\` header 417 \`expectation_failed\`, and more than 16,384 bytes or 100 lines of headers 431 \`headers_too_large\`. A
 process with too many requests in progress returns 503 \`overloaded\` with \`Retry-After\`. While an operator moves an organization to
-another database, its requests can return 503 \`organization_closed\` with \`Retry-After\`, and have changed nothing.
+another database, and until a new process has reached its database, its requests can return 503 \`organization_closed\` with
+\`Retry-After\`, and have changed nothing.
 
 ## Limits
 
