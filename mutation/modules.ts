@@ -300,6 +300,10 @@ const declared: Readonly<Record<string, Declared>> = {
     files: ["adapter-postgres/src/contacts/*.ts"],
     tests: ["adapter-postgres/test/{Contacts,ContactSearch}.test.ts", ports]
   },
+  "postgres-moves": {
+    files: ["adapter-postgres/src/moves/*.ts"],
+    tests: ["adapter-postgres/test/Moves.test.ts"]
+  },
   "postgres-database": {
     files: ["adapter-postgres/src/database/**/*.ts"],
     tests: [
