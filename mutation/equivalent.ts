@@ -84,7 +84,7 @@ export const equivalent: ReadonlyArray<Equivalent> = [
     reason: "An upsert by another match has no type of channel."
   },
   {
-    file: "core/src/contacts/ContactUpserts.ts",
+    file: "core/src/contacts/ContactUpsert.ts",
     original: "\"\"",
     replacement: any_text,
     reason: "Each contact has the value of the match."
