@@ -3,16 +3,18 @@ import { assert, it } from "@effect/vitest"
 import { globSync } from "node:fs"
 import { textOf } from "./Sources.ts"
 
+const sources = "packages/{core,adapter-*,destination-*,provider-*}/src/**/*.ts"
+
 // V8 keeps what a generator function refers to until a major collection.
 it("no call declares a generator function for a `Result`", () => {
-  const found = globSync("packages/{core,adapter-*,fast,provider-*}/src/**/*.ts").filter((file) =>
+  const found = globSync(sources).filter((file) =>
     !file.startsWith("packages/adapter-memory/") && /\b(?:Result|Option)\.gen\(/.test(textOf(file))
   )
   assert.deepStrictEqual(found, ["packages/core/src/kernel/ResultFunction.ts"])
 })
 
 it("no arrow function returns an effect of a generator function that it declares", () => {
-  const found = globSync("packages/{core,adapter-*,fast,provider-*}/src/**/*.ts").filter((file) =>
+  const found = globSync(sources).filter((file) =>
     /\)(?:: [^=]+)? =>\s+Effect\.fnUntraced\(\s*function\*/.test(textOf(file))
   ).toSorted()
   // These functions are called once, with the layer.
