@@ -12,11 +12,12 @@ import { SendStatus } from "@messaging-crm/core/Sends"
 import { delays } from "@messaging-crm/core/WebhookDeliveries"
 import { breaker, disable_after } from "@messaging-crm/core/Webhooks"
 import { kind_rules, LeaseTime } from "@messaging-crm/core/WorkQueue"
-import { testNumbers } from "@messaging-crm/provider-mock/Behaviors"
+import * as Mock from "@messaging-crm/provider-mock/Behaviors"
 import { Duration, Effect } from "effect"
 import { globSync, readFileSync } from "node:fs"
 import { versions } from "../../../clients/version.ts"
 import { organizationClosed } from "../../adapter-http/src/api/ErrorTexts.ts"
+import * as Fake from "../../provider-cloud/src/fake/Behaviors.ts"
 import * as Reference from "../scripts/Reference.ts"
 import * as Rejections from "../src/http/Rejections.ts"
 
@@ -119,8 +120,18 @@ describe("the guides list", () => {
   it("every test number", () => {
     assert.sameMembers(
       [...named(readFileSync("docs/testing.md", "utf8"), "| Ends in | Behavior |\n")],
-      Object.keys(testNumbers)
+      Object.keys(Mock.testNumbers)
     )
+  })
+
+  it("test numbers that behave alike in the mock provider and in the fake Graph API", () => {
+    const mock = Object.entries(Mock.testNumbers).map(([digits, { reply, reports, responses }]) =>
+      [digits, { responses: responses.length, reports: ["sent", ...reports], reply }] as const
+    )
+    const fake = Object.entries(Fake.testNumbers).map(([digits, { reply, responses, statuses }]) =>
+      [digits, { responses: responses.length, reports: statuses, reply }] as const
+    )
+    assert.deepStrictEqual(Object.fromEntries(fake), Object.fromEntries(mock))
   })
 
   it("every field of a contact that can be written", () => {
