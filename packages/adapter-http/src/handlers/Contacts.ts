@@ -29,7 +29,7 @@ export const layer = HttpApiBuilder.group(
     return handlers.handleAll({
       list: ({ endpoint, query }) =>
         contacts.list({ ...query, ...paging(query) }).pipe(
-          Effect.flatMap(Responses.body(endpoint)),
+          Effect.flatMap(Responses.page(endpoint)),
           ErrorMapping.translate
         ),
       create: ({ endpoint, payload }) => Responses.written(endpoint)((respond) => contacts.create(payload, respond)),

@@ -28,7 +28,7 @@ export const layer = HttpApiBuilder.group(
             status: status === undefined || status === "all" ? null : status,
             unassigned: unassigned === undefined ? null : true
           }).pipe(
-            Effect.flatMap(Responses.body(endpoint)),
+            Effect.flatMap(Responses.page(endpoint)),
             ErrorMapping.translate
           ),
       start: ({ endpoint, payload }) =>

@@ -78,7 +78,7 @@ export const layer = HttpApiBuilder.group(
         if (after === undefined) {
           if (seconds !== undefined) return Errors.failWith(Texts.waitWithoutAfter)
           return events.list({ ...query, type, ...paging(query) }).pipe(
-            Effect.flatMap(Responses.body(endpoint)),
+            Effect.flatMap(Responses.page(endpoint)),
             ErrorMapping.translate
           )
         }
@@ -86,7 +86,7 @@ export const layer = HttpApiBuilder.group(
         return followers.follow({ ...options, after }).pipe(
           Effect.flatMap((page) =>
             page.data.length > 0 || seconds === undefined || seconds === 0
-              ? Responses.body(endpoint)(page)
+              ? Responses.page(endpoint)(page)
               : Effect.flatMap(wait(page, options, seconds), Responses.later(endpoint))
           ),
           Effect.catchTag("CursorInvalid", () => Errors.failWith(Texts.afterInvalid)),

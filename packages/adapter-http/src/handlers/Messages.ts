@@ -32,7 +32,7 @@ export const layer = HttpApiBuilder.group(
     return handlers.handleAll({
       list: ({ endpoint, params, query, request }) =>
         messages.list(params.conversation_id, paging(query).cursor).pipe(
-          Effect.flatMap(Responses.body(endpoint)),
+          Effect.flatMap(Responses.page(endpoint)),
           ErrorMapping.translate,
           linked(request)
         ),

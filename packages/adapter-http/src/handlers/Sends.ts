@@ -17,7 +17,7 @@ export const layer = HttpApiBuilder.group(
     return handlers.handleAll({
       list: ({ endpoint, query }) =>
         sends.list({ ...query, ...paging(query) }).pipe(
-          Effect.flatMap(Responses.body(endpoint)),
+          Effect.flatMap(Responses.page(endpoint)),
           ErrorMapping.translate
         ),
       get: ({ endpoint, params }) =>

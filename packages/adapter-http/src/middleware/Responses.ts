@@ -1,4 +1,17 @@
-/** Responses: how the results of operations become JSON. */
+/**
+ * Responses: how the results of operations become JSON.
+ *
+ * | Function of a handler | Result of the operation | Body |
+ * | --- | --- | --- |
+ * | `single` | one resource | `{ data }` |
+ * | `tagged` | one resource, with headers that follow from its body | `{ data }` |
+ * | `complete` | all resources of a list | `{ data, next_cursor: null }` |
+ * | `page` | a page of a list | the page: `{ data, next_cursor }` |
+ * | `later` | a page that the handler waits for | white space, and then the page |
+ * | `written` | the resource of a write, with or without a key | `{ data }`, which the operation encodes |
+ *
+ * A file (`handlers/Media.ts`) and a stream of events (`EventStream.ts`) are not JSON, and respond themselves.
+ */
 import { encoder, type OwnSchema } from "@messaging-crm/core/Codecs"
 import type { EncodedResponse, KeyedRequest, Respond } from "@messaging-crm/core/Idempotency"
 import { Context, Effect, Stream } from "effect"
@@ -64,12 +77,15 @@ const codecFor = (endpoint: HttpApiEndpoint.Top) => {
 /** Returns the function that encodes the body of an endpoint's response. */
 export const textOf = (endpoint: HttpApiEndpoint.Top) => codecFor(endpoint).text
 
-/** Responds with a body. */
-export const body = (endpoint: HttpApiEndpoint.Top) => {
+/** Responds with a body as it is. */
+const withBody = (endpoint: HttpApiEndpoint.Top) => {
   const { status, text } = codecFor(endpoint)
   return (result: unknown): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
     Effect.sync(() => toResponse({ status, body: text(result) }))
 }
+
+/** Responds with a page of a list. */
+export const page = withBody
 
 /** JSON can start with white space, which keeps the connection open. */
 const alive = Stream.concat(Stream.make("\n"), Stream.as(Stream.drop(Stream.tick("10 seconds"), 1), "\n"))
@@ -95,7 +111,7 @@ export const later = (endpoint: HttpApiEndpoint.Top) => {
 
 /** Responds with one resource. */
 export const single = (endpoint: HttpApiEndpoint.Top) => {
-  const respond = body(endpoint)
+  const respond = withBody(endpoint)
   return (data: unknown) => respond({ data })
 }
 
@@ -127,6 +143,6 @@ export const written = (endpoint: HttpApiEndpoint.Top) => {
 
 /** Responds with a complete list. */
 export const complete = (endpoint: HttpApiEndpoint.Top) => {
-  const respond = body(endpoint)
+  const respond = withBody(endpoint)
   return (data: ReadonlyArray<unknown>) => respond({ data, next_cursor: null })
 }
