@@ -4,6 +4,7 @@ import { Data, Effect, Result } from "effect"
 import { firstValue, isYearless, nameKey, plainText, readers } from "./CellTexts.ts"
 import { type ContactExport, type ExportColumns, exports, spreadsheet } from "./ContactExports.ts"
 import type * as Csv from "./Csv.ts"
+import { quoted } from "./Print.ts"
 
 /** The column with the reason why a line was not imported. An import ignores it. */
 export const error_column = "import_error"
@@ -146,8 +147,6 @@ const makeTarget = (recognized: ContactExport | null, maps: ReadonlyArray<Column
     return field === undefined ? lookUp(spreadsheet_table, 3, key) : { field, rank: ranked(2, 0, "") }
   }
 }
-
-const quoted = (names: ReadonlyArray<string>): string => names.map((name) => `"${name}"`).join(", ")
 
 /** Reads the value of `--map`: a column, `=`, and a field, or no field to ignore the column. */
 export const readMap = (text: string): Result.Result<ColumnMap, MapInvalid> => {

@@ -67,3 +67,6 @@ export const table = (rows: ReadonlyArray<Readonly<Record<string, unknown>>>): s
   const widths = names.map((_, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)))
   return cells.map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  ").trimEnd()).join("\n")
 }
+
+/** Returns names in quotes, as a list within a sentence. */
+export const quoted = (names: ReadonlyArray<string>): string => names.map((name) => `"${name}"`).join(", ")

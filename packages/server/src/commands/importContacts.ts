@@ -55,10 +55,8 @@ const badLinesWriter = Effect.fnUntraced(function*(file: Option.Option<string>, 
   return ({ bad }: BatchOutcome) => files.writeFileString(file.value, bad.map(badLines.line).join(""), { flag: "a" })
 })
 
-const quoted = (names: ReadonlyArray<string>): string => names.map((name) => `"${name}"`).join(", ")
-
 const unknownColumns = ({ columns: [first = "", ...others], is_header, line }: ColumnsUnknown): string => {
-  const names = quoted([first, ...others])
+  const names = Print.quoted([first, ...others])
   return is_header
     ? `Unknown ${
       others.length === 0 ? "column" : "columns"
@@ -77,7 +75,7 @@ const rejections = {
   ColumnsDuplicated: ({ columns }: ColumnsDuplicated) =>
     new Admin.Rejected({
       message: `Several columns have the same name: ${
-        quoted(columns)
+        Print.quoted(columns)
       }. Nothing was imported. Rename or remove one of them.`
     }),
   ColumnsUnknown: (error: ColumnsUnknown) => new Admin.Rejected({ message: unknownColumns(error) }),

@@ -15,8 +15,6 @@ export interface Rejection {
 /** The longest address of a request, and the longest `Cookie` header. */
 const [address_chars_max, cookie_chars_max] = [4096, 8192]
 
-const body_size_max = ByteSize.fromInputUnsafe(limits.body_bytes_max)
-
 const forbidden = (message: string): Rejection => ({ status: 403, code: "forbidden", message })
 
 export const bodyTooLarge: Rejection = {
@@ -72,6 +70,6 @@ export const readBody = (request: HttpServerRequest.HttpServerRequest): Effect.E
   Number(request.headers["content-length"] ?? 0) > limits.body_bytes_max
     ? Effect.succeed(null)
     : request.arrayBuffer.pipe(
-      Effect.provideService(HttpIncomingMessage.MaxBodySize, body_size_max),
+      Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(limits.body_bytes_max)),
       Effect.orElseSucceed(() => null)
     )
