@@ -50,34 +50,40 @@ const makeAccounts = (cells: ReadonlyArray<Cell>, channels: Channels) => {
   })
 }
 
-/** Layer for the services of `Provider.ingress`. Each looks for the cell of a channel, and uses the cell's own service. */
-export const layer = Layer.unwrap(Effect.gen(function*() {
-  const { all } = yield* Cells
-  const channels: Channels = new Directory<ChannelId, Cell>(all)
+/** Returns the organization of a channel that a cell has. */
+const organizationIn = (channel_id: ChannelId) => (cell: Cell) =>
+  cell.use(Inbound, ({ organizationOf }) => Effect.map(organizationOf(channel_id), Option.fromNullOr))
 
-  /** Returns the organization of a channel, and its cell. */
-  const organizationIn = (channel_id: ChannelId) => (cell: Cell) =>
-    cell.use(Inbound, ({ organizationOf }) => Effect.map(organizationOf(channel_id), Option.fromNullOr))
-  const locate = (channel_id: ChannelId) => channels.find(channel_id, organizationIn(channel_id))
+/** Returns the organization of a channel, and its cell. */
+const locate = (channels: Channels, channel_id: ChannelId) => channels.find(channel_id, organizationIn(channel_id))
 
-  /**
-   * Uses the cell of a channel. While its organization is moved, two cells have the channel: one that is closed for it, and one that
-   * can be open. If both are closed, the network repeats the callback.
-   */
-  const useOpen = <A, E, R>(channel_id: ChannelId, cell: Cell, use: (cell: Cell) => Effect.Effect<A, E, R>) =>
-    Effect.catchDefect(use(cell), (defect) =>
-      defect instanceof OrganizationClosed
-        ? Effect.flatMap(
-          channels.findElsewhere(channel_id, cell, organizationIn(channel_id)),
-          Option.match({ onNone: () => Effect.die(defect), onSome: (located) => use(located.cell) })
-        )
-        : Effect.die(defect))
+/**
+ * Uses the cell of a channel. While its organization is moved, two cells have the channel: one that is closed for it, and one that
+ * can be open. If both are closed, the network repeats the callback.
+ */
+const useOpen = <A, E, R>(
+  channels: Channels,
+  channel_id: ChannelId,
+  cell: Cell,
+  use: (cell: Cell) => Effect.Effect<A, E, R>
+) =>
+  Effect.catchDefect(use(cell), (defect) =>
+    defect instanceof OrganizationClosed
+      ? Effect.flatMap(
+        channels.findElsewhere(channel_id, cell, organizationIn(channel_id)),
+        Option.match({ onNone: () => Effect.die(defect), onSome: (located) => use(located.cell) })
+      )
+      : Effect.die(defect))
 
+const makeInbox = (cells: ReadonlyArray<Cell>, channels: Channels) => {
   /** Returns the cell that stores a part. One of an unknown channel is only counted, in any cell. */
   const cellOf = ({ channel_id }: CallbackPart) =>
     channel_id === null
-      ? Effect.sync(() => startedOf(all))
-      : Effect.map(locate(channel_id), Option.match({ onNone: () => startedOf(all), onSome: ({ cell }) => cell }))
+      ? Effect.sync(() => startedOf(cells))
+      : Effect.map(
+        locate(channels, channel_id),
+        Option.match({ onNone: () => startedOf(cells), onSome: ({ cell }) => cell })
+      )
 
   /** Stores parts in a cell. If it is closed for one of them, each is stored on its own. */
   const storeIn = (cell: Cell, source: string, parts: ReadonlyArray<CallbackPart>) => {
@@ -87,13 +93,14 @@ export const layer = Layer.unwrap(Effect.gen(function*() {
       defect instanceof OrganizationClosed
         ? Effect.forEach(
           parts,
-          (part) => part.channel_id === null ? store([part])(cell) : useOpen(part.channel_id, cell, store([part])),
+          (part) =>
+            part.channel_id === null ? store([part])(cell) : useOpen(channels, part.channel_id, cell, store([part])),
           { discard: true }
         )
         : Effect.die(defect))
   }
 
-  const inbox = CallbackInbox.of({
+  return CallbackInbox.of({
     measure: unneeded,
     run: () => unneeded,
     runOnce: () => unneeded,
@@ -109,22 +116,30 @@ export const layer = Layer.unwrap(Effect.gen(function*() {
       )
     })
   })
+}
 
-  const inbound = Inbound.of({
-    organizationOf: (channel_id) => Effect.map(locate(channel_id), (located) => Option.getOrNull(valueOf(located))),
-    receive: (event, callback_id) =>
-      Effect.flatMap(
-        locate(event.channel_id),
+const makeInbound = (channels: Channels) =>
+  Inbound.of({
+    organizationOf: (channel_id) =>
+      Effect.map(locate(channels, channel_id), (located) => Option.getOrNull(valueOf(located))),
+    receive: (event, callback_id) => {
+      const receiveIn = (cell: Cell) => cell.use(Inbound, ({ receive }) => receive(event, callback_id))
+      return Effect.flatMap(
+        locate(channels, event.channel_id),
         Option.match({
           onNone: () => new ChannelUnknown({ channel_id: event.channel_id }),
-          onSome: ({ cell }) =>
-            useOpen(event.channel_id, cell, (cell) => cell.use(Inbound, ({ receive }) => receive(event, callback_id)))
+          onSome: ({ cell }) => useOpen(channels, event.channel_id, cell, receiveIn)
         })
       )
+    }
   })
 
-  return Layer.succeed(ChannelAccounts, makeAccounts(all, channels)).pipe(
-    Layer.merge(Layer.succeed(CallbackInbox, inbox)),
-    Layer.merge(Layer.succeed(Inbound, inbound))
+/** Layer for the services of `Provider.ingress`. Each looks for the cell of a channel, and uses the cell's own service. */
+export const layer = Layer.unwrap(Cells.useSync(({ all }) => {
+  const channels: Channels = new Directory<ChannelId, Cell>(all)
+  return Layer.mergeAll(
+    Layer.succeed(ChannelAccounts, makeAccounts(all, channels)),
+    Layer.succeed(CallbackInbox, makeInbox(all, channels)),
+    Layer.succeed(Inbound, makeInbound(channels))
   )
 }))

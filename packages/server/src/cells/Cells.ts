@@ -1,4 +1,18 @@
-/** The cells of this process. A cell whose database is down is started later, and the others do not wait for it. */
+/**
+ * The cells of this process. A cell whose database is down is started later, and the others do not wait for it.
+ *
+ * | Word of this folder | Meaning |
+ * | --- | --- |
+ * | cell | one schema on one PostgreSQL server that holds whole organizations; in a process, also its services, API, and worker (`Cell.ts`) |
+ * | started | the cell's database has been usable since the process started |
+ * | front | the HTTP server of a process with several cells, and its own routes (`Front.ts`) |
+ * | route | the cell that responds to a request, and the resolution (`Routes.ts`) |
+ * | resolution | what was determined to find the cell: the authentication of a key, or the opened file of a link (`Cell.ts`) |
+ * | directory | the cell in which each API key, organization, channel, or account was found last: the remembered cell (`Directory.ts`) |
+ * | silent | the cell has responded to no question of a directory in time (`AskedCell.ts`) |
+ * | move | the steps that bring an organization from its old cell, the source, into a new one, the target (`Moving.ts`) |
+ * | closed, departed, arrived | states of a move, each in one of its two cells (`Moves.ts` of `adapter-postgres`) |
+ */
 import { Context, Effect, Fiber, Layer, Scope } from "effect"
 import { StartupRejected } from "../settings/Config.ts"
 import type { CellAddress } from "../settings/Parsers.ts"

@@ -40,40 +40,46 @@ const foundUnless =
 const isUnauthorized = (error: unknown): error is Unauthorized => error instanceof Unauthorized
 const isMediaNotFound = (error: unknown): error is MediaNotFound => error instanceof MediaNotFound
 
+/**
+ * Returns the route where no cell has what the request names, or one could not say so: the remembered cell responds with the
+ * error, else any cell.
+ */
+const unlocated = <E>(
+  cells: ReadonlyArray<Cell>,
+  remembered: Cell | undefined,
+  resolutionOf: (exit: Exit.Exit<never, E>) => Resolution
+) =>
+(cause: Cause.Cause<E>) =>
+  Cause.hasInterruptsOnly(cause)
+    ? Effect.interrupt
+    : Effect.sync((): Route => ({
+      cell: remembered ?? startedOf(cells),
+      resolution: resolutionOf(Exit.failCause(cause))
+    }))
+
+/**
+ * Looks once more for a key that no cell has: its organization may have left one cell, in which it was not found any more,
+ * and arrived in another, in which it was not found yet. Dies if it is in neither.
+ */
+const foundAfterMove = Effect.fnUntraced(function*<A, E, R>(
+  cells: ReadonlyArray<Cell>,
+  digest: KeyDigest,
+  located: Effect.Effect<Option.Option<A>, E, R>
+) {
+  const first = yield* located
+  if (Option.isSome(first) || cells.length === 1) return first
+  const moving = yield* Effect.forEach(cells, ({ running }) => running?.isMoving(digest) ?? Effect.succeed(false), {
+    concurrency: "unbounded"
+  })
+  const second = yield* located
+  return Option.isNone(second) && moving.includes(true) ? yield* Effect.die(new OrganizationClosed()) : second
+})
+
 /** Makes the function that finds the route of a request to an endpoint of the contract. */
 export const make = (cells: ReadonlyArray<Cell>) => {
   const keys = new Directory<KeyDigest, Cell>(cells)
   const owners = new Directory<string, Cell>(cells)
   const withinLimit = Http.limitUnknownKeys(limits.unknown_keys_at_once)
-
-  /**
-   * The route where no cell has what the request names, or one could not say so: the remembered cell responds with the error,
-   * else any cell.
-   */
-  const unlocated =
-    <E>(remembered: Cell | undefined, resolutionOf: (exit: Exit.Exit<never, E>) => Resolution) =>
-    (cause: Cause.Cause<E>) =>
-      Cause.hasInterruptsOnly(cause)
-        ? Effect.interrupt
-        : Effect.sync((): Route => ({
-          cell: remembered ?? startedOf(cells),
-          resolution: resolutionOf(Exit.failCause(cause))
-        }))
-
-  /**
-   * Looks once more for a key that no cell has: its organization may have left one cell, in which it was not found any more,
-   * and arrived in another, in which it was not found yet. Dies if it is in neither.
-   */
-  const foundAfterMove = <A, E, R>(digest: KeyDigest, located: Effect.Effect<Option.Option<A>, E, R>) =>
-    Effect.gen(function*() {
-      const first = yield* located
-      if (Option.isSome(first) || cells.length === 1) return first
-      const moving = yield* Effect.forEach(cells, ({ running }) => running?.isMoving(digest) ?? Effect.succeed(false), {
-        concurrency: "unbounded"
-      })
-      const second = yield* located
-      return Option.isNone(second) && moving.includes(true) ? yield* Effect.die(new OrganizationClosed()) : second
-    })
 
   const ofKey = (digest: KeyDigest) => {
     const resolutionOf = (exit: Exit.Exit<Authentication, RateLimited | Unauthorized>) =>
@@ -84,11 +90,11 @@ export const make = (cells: ReadonlyArray<Cell>) => {
     )
     // Fails as authentication does, so that the limit applies to keys that no cell has accepted.
     const found = Effect.flatMap(
-      foundAfterMove(digest, located),
+      foundAfterMove(cells, digest, located),
       (found) => Effect.fromOption(found, () => new Unauthorized())
     )
     return Effect.matchCauseEffect(withinLimit({ digest, address: Http.clientAddress }, found), {
-      onFailure: unlocated(keys.remembered(digest), resolutionOf),
+      onFailure: unlocated(cells, keys.remembered(digest), resolutionOf),
       onSuccess: ({ cell, found }): Effect.Effect<Route> => Effect.succeed({ cell, resolution: resolutionOf(found) })
     })
   }
@@ -103,7 +109,7 @@ export const make = (cells: ReadonlyArray<Cell>) => {
     )
     const found = Effect.flatMap(located, (found) => Effect.fromOption(found, () => new MediaNotFound()))
     return Effect.matchCauseEffect(found, {
-      onFailure: unlocated(owners.remembered(owner), resolutionOf),
+      onFailure: unlocated(cells, owners.remembered(owner), resolutionOf),
       onSuccess: ({ cell, found }: Located<Cell, Exit.Exit<OpenedFile, MediaNotFound>>): Effect.Effect<Route> =>
         Effect.succeed({ cell, resolution: resolutionOf(found) })
     })

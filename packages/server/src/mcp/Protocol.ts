@@ -98,61 +98,71 @@ export interface Options {
   readonly tools: ReadonlyArray<Tool>
 }
 
+/** The tools, and those that are offered. */
+interface Offer extends Options {
+  readonly offered: ReadonlyArray<Tool>
+}
+
+const rejected = (kind: keyof typeof codes, message: string) => Effect.fail<Rejected>({ code: codes[kind], message })
+
+const callTool = ({ how_to_write, offered, tools }: Offer, call: Call, params: unknown) => {
+  const given = decodeCall(params)
+  if (Option.isNone(given)) return rejected("invalid_params", "params must have a name, and arguments as an object.")
+  const { arguments: args = {}, name } = given.value
+  const tool = tools.find((each) => each.name === name)
+  if (tool === undefined) return rejected("invalid_params", `There is no tool ${JSON.stringify(name)}.`)
+  if (!offered.includes(tool)) return rejected("invalid_params", `${name} changes data. ${how_to_write}`)
+  const resultOf = (text: string, isError: boolean) => ({ content: [{ type: "text", text }], isError })
+  return call(tool, args).pipe(
+    Effect.map((text) => resultOf(text, false)),
+    Effect.catch(({ message }) => Effect.succeed(resultOf(message, true)))
+  )
+}
+
+const readResource = ({ tools }: Offer, call: Call, params: unknown) => {
+  const given = decodeRead(params)
+  if (Option.isNone(given)) return rejected("invalid_params", "params must have a uri.")
+  const { uri } = given.value
+  const found = Resources.callOf(uri, tools)
+  if (found === undefined) return rejected("resource_not_found", "There is no resource with this URI.")
+  return call(found.tool, found.given).pipe(
+    Effect.map((text) => ({ contents: [{ uri, mimeType: Resources.mime_type, text }] })),
+    Effect.catch(({ message }) => rejected("resource_not_found", message))
+  )
+}
+
+/** Runs a method of the protocol. */
+const runMethod = (
+  offer: Offer,
+  call: Call,
+  { method, params }: typeof Request.Type
+): Effect.Effect<unknown, Rejected> => {
+  switch (method) {
+    case "initialize":
+      return Effect.succeed(initialize(params))
+    case "ping":
+      return Effect.succeed({})
+    case "tools/list":
+      return Effect.succeed({ tools: offer.offered.map(describe) })
+    case "tools/call":
+      return callTool(offer, call, params)
+    case "resources/list":
+      return Effect.succeed({ resources: [] })
+    case "resources/templates/list":
+      return Effect.succeed({ resourceTemplates: Resources.templates })
+    case "resources/read":
+      return readResource(offer, call, params)
+    default:
+      return rejected("method_not_found", "The method is not supported.")
+  }
+}
+
 /** Makes the function that responds to messages. It needs the function that calls a tool. */
-export const make = ({ how_to_write, tools, write }: Options) => {
-  const offered = tools.filter(({ is_write }) => write || !is_write)
-  const described = offered.map(describe)
-  const rejected = (kind: keyof typeof codes, message: string) => Effect.fail<Rejected>({ code: codes[kind], message })
-
-  const callTool = (call: Call, params: unknown) => {
-    const given = decodeCall(params)
-    if (Option.isNone(given)) return rejected("invalid_params", "params must have a name, and arguments as an object.")
-    const { arguments: args = {}, name } = given.value
-    const tool = tools.find((each) => each.name === name)
-    if (tool === undefined) return rejected("invalid_params", `There is no tool ${JSON.stringify(name)}.`)
-    if (!offered.includes(tool)) return rejected("invalid_params", `${name} changes data. ${how_to_write}`)
-    const resultOf = (text: string, isError: boolean) => ({ content: [{ type: "text", text }], isError })
-    return call(tool, args).pipe(
-      Effect.map((text) => resultOf(text, false)),
-      Effect.catch(({ message }) => Effect.succeed(resultOf(message, true)))
-    )
-  }
-
-  const readResource = (call: Call, params: unknown) => {
-    const given = decodeRead(params)
-    if (Option.isNone(given)) return rejected("invalid_params", "params must have a uri.")
-    const { uri } = given.value
-    const found = Resources.callOf(uri, tools)
-    if (found === undefined) return rejected("resource_not_found", "There is no resource with this URI.")
-    return call(found.tool, found.given).pipe(
-      Effect.map((text) => ({ contents: [{ uri, mimeType: Resources.mime_type, text }] })),
-      Effect.catch(({ message }) => rejected("resource_not_found", message))
-    )
-  }
-
-  const resultOf = (call: Call, { method, params }: typeof Request.Type): Effect.Effect<unknown, Rejected> => {
-    switch (method) {
-      case "initialize":
-        return Effect.succeed(initialize(params))
-      case "ping":
-        return Effect.succeed({})
-      case "tools/list":
-        return Effect.succeed({ tools: described })
-      case "tools/call":
-        return callTool(call, params)
-      case "resources/list":
-        return Effect.succeed({ resources: [] })
-      case "resources/templates/list":
-        return Effect.succeed({ resourceTemplates: Resources.templates })
-      case "resources/read":
-        return readResource(call, params)
-      default:
-        return rejected("method_not_found", "The method is not supported.")
-    }
-  }
+export const make = (options: Options) => {
+  const offer: Offer = { ...options, offered: options.tools.filter(({ is_write }) => options.write || !is_write) }
 
   /** Returns the response to a message, or null for a notification. */
-  const respond = (call: Call, message: unknown) => {
+  return (call: Call, message: unknown) => {
     const request = Option.getOrNull(decodeRequest(message))
     if (request === null) {
       return Effect.succeed(
@@ -161,7 +171,7 @@ export const make = ({ how_to_write, tools, write }: Options) => {
     }
     const { id } = request
     if (id === undefined) return Effect.succeed(null)
-    return Effect.match(resultOf(call, request), {
+    return Effect.match(runMethod(offer, call, request), {
       onSuccess: (result) => ({ jsonrpc: "2.0" as const, id, result }),
       onFailure: (error) => ({ jsonrpc: "2.0" as const, id, error })
     }).pipe(
@@ -172,6 +182,4 @@ export const make = ({ how_to_write, tools, write }: Options) => {
         ))
     )
   }
-
-  return respond
 }
