@@ -10,30 +10,44 @@ import { statusIcon } from "./statusIcon.mjs"
 import { textOfSend } from "./unsent.mjs"
 
 /**
- * @import { Conversation, Send } from "@messaging-crm/client"
- * @import { Failure } from "./failures.mjs"
+ * @import { Conversation, Send, SendMessage } from "@messaging-crm/client"
+ * @import { TemplateResult } from "lit-html"
+ * @import { Action, Failure } from "./failures.mjs"
  */
 
+/** @param {Conversation} conversation */
+const templateButton = (conversation) =>
+  hasTemplates(conversation.channel)
+    ? html`<button @click=${() => openTemplates(conversation)}>Choose a template</button>`
+    : ""
+
 /**
- * Draws the button for the action that a failure suggests, if the page can do it.
+ * The button for each action that a failure suggests, if the page can do it.
+ *
+ * @type {Readonly<Record<
+ *   Action,
+ *   (conversation: Conversation, id: string, message: SendMessage | null) => TemplateResult | string
+ * >>}
+ */
+const buttons = {
+  resend: (conversation, id, message) =>
+    message === null ? "" : html`<button @click=${() => resend(conversation, id)}>Send again</button>`,
+  edit: (conversation, _, message) => {
+    if (message?.type === "text") return html`<button @click=${() => editText(message.text)}>Edit</button>`
+    return message?.type === "template" ? templateButton(conversation) : ""
+  },
+  template: templateButton
+}
+
+/**
+ * Draws the button for the action that a failure suggests.
  *
  * @param {Conversation} conversation
  * @param {Send} send
  * @param {Failure} failure
  */
-const actionButton = (conversation, { id }, { action }) => {
-  const message = state.sentContents.get(id)?.message ?? null
-  if (action === "resend" && message !== null) {
-    return html`<button @click=${() => resend(conversation, id)}>Send again</button>`
-  }
-  if (action === "edit" && message?.type === "text") {
-    return html`<button @click=${() => editText(message.text)}>Edit</button>`
-  }
-  return hasTemplates(conversation.channel) &&
-      (action === "template" || (action === "edit" && message?.type === "template"))
-    ? html`<button @click=${() => openTemplates(conversation)}>Choose a template</button>`
-    : ""
-}
+const actionButton = (conversation, { id }, { action }) =>
+  action === undefined ? "" : buttons[action](conversation, id, state.sentContents.get(id)?.message ?? null)
 
 /**
  * Draws a send that is not a message.
