@@ -1,29 +1,33 @@
 // The server of the page: its options, and its operations.
 
-/** @import { development, inbox, simulated } from "../src/Operations.ts" */
+/**
+ * @import { development, inbox, simulated } from "../src/Operations.ts"
+ * @import { PageData } from "../src/Responses.ts"
+ */
 
-const { path = "", ...options } = document.body.dataset
+/** @type {Partial<PageData>} */
+const options = document.body.dataset
 
 /** The path of the console, and its optional functions. */
 export const context = {
-  path,
-  isDevelopment: options["development"] === "true",
-  canWriteAsCustomer: options["writeAsCustomer"] === "true",
+  path: options.path ?? "",
+  isDevelopment: options.development === "true",
+  canWriteAsCustomer: options.writeAsCustomer === "true",
   /** The name of the person who has logged in; null if the server has no login. */
-  visitor: options["visitor"] ?? null,
+  visitor: options.visitor ?? null,
   /** The member who this person is; null if the server does not name one. */
-  member_id: options["member"] ?? null
+  member_id: options.member ?? null
 }
 
 /** The headers of a write. The token proves to the server that its own page sends it. */
-const headers = { "content-type": "application/json", "x-csrf-token": options["token"] ?? "" }
+const headers = { "content-type": "application/json", "x-csrf-token": options.token ?? "" }
 
 /** Whether the page is about to open another one. */
 let isLeaving = false
 
 /** Opens the login page, which returns to the shown address. Once, because each visit begins another login. */
 const logIn = () => {
-  if (!isLeaving) location.assign(`${path}/login?to=${encodeURIComponent(path + location.hash)}`)
+  if (!isLeaving) location.assign(`${context.path}/login?to=${encodeURIComponent(context.path + location.hash)}`)
   isLeaving = true
 }
 
@@ -32,10 +36,10 @@ export const logOut = async () => {
   // Other requests fail as soon as the session has ended, and would begin a login.
   isLeaving = true
   try {
-    const response = await fetch(`${path}/logout`, { method: "POST", headers })
+    const response = await fetch(`${context.path}/logout`, { method: "POST", headers })
     const { ok, status } = response
     if (!ok && status !== 401) throw new Error(`The server responded with ${status}. Try again.`)
-    location.assign(status === 200 ? (await response.json()).location : `${path}/logged-out`)
+    location.assign(status === 200 ? (await response.json()).location : `${context.path}/logged-out`)
   } catch (error) {
     isLeaving = false
     throw error

@@ -10,7 +10,7 @@ import { state, updateState } from "./store.mjs"
 
 /**
  * @import { WebhookEvent } from "@messaging-crm/client"
- * @import { CompletedRequest, Monitor, SendReport } from "../src/Monitor.ts"
+ * @import { Changed, StreamMessages } from "../src/StreamMessages.ts"
  */
 
 /** The maximum number of shown requests, and of shown events. */
@@ -41,15 +41,18 @@ const onEvent = (event) => {
   }
 }
 
-/** @param {Parameters<Monitor["change"]>[0]} changed */
+/** @param {Changed} changed */
 const onChange = ({ contact_id, conversation_id }) => {
   if (conversation_id !== undefined) refreshConversation(conversation_id)
   if (contact_id !== undefined) onContact(contact_id)
 }
 
-/** The change for each message of the stream. */
+/**
+ * The change for each message of the stream.
+ *
+ * @type {{ readonly [Name in keyof StreamMessages]: (data: StreamMessages[Name]) => void }}
+ */
 const receivers = {
-  /** @param {ReturnType<Monitor["snapshot"]> | null} snapshot */
   snapshot: (snapshot) => {
     const sends = new Map((snapshot?.sends ?? []).map((send) => [send.id, send]))
     updateState({ ...snapshot, sends, isLive: true })
@@ -58,17 +61,14 @@ const receivers = {
     if (state.conversation !== null) refreshConversation(state.conversation.id)
     if (state.contact !== null) refreshContact()
   },
-  /** @param {CompletedRequest & { at: string }} request */
   request: (request) => updateState({ requests: [...state.requests, request].slice(-shown_max) }),
   event: onEvent,
-  /** @param {SendReport} send */
   send: (send) => {
     updateState({ sends: new Map(state.sends).set(send.id, send) })
     applySend(send)
   },
   delivery: refreshDeliveries,
   change: onChange,
-  /** @param {{ readonly count: number, readonly kind: keyof typeof state.counts, readonly minute: number }} counted */
   count: ({ count, kind, minute }) =>
     updateState({ counts: { ...state.counts, [kind]: { ...state.counts[kind], [minute]: count } } })
 }

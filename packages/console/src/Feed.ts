@@ -1,4 +1,5 @@
 /** Server-sent events: sends changes to every open page. */
+import type { StreamMessages } from "./StreamMessages.ts"
 
 /** The interval of comments, which prevent either side from considering a stream without events closed. */
 const heartbeat_millis = 15_000
@@ -8,7 +9,8 @@ const unread_max = 2000
 const streams_max_default = 100
 
 const encoder = new TextEncoder()
-const messageOf = (name: string, data: unknown) => encoder.encode(`event: ${name}\ndata: ${JSON.stringify(data)}\n\n`)
+const messageOf = <Name extends keyof StreamMessages>(name: Name, data: StreamMessages[Name]) =>
+  encoder.encode(`event: ${name}\ndata: ${JSON.stringify(data)}\n\n`)
 
 export class Feed {
   private readonly open = new Set<ReadableStreamDefaultController<Uint8Array>>()
@@ -25,12 +27,12 @@ export class Feed {
     return this.open.size
   }
 
-  publish(name: string, data: unknown): void {
+  publish<Name extends keyof StreamMessages>(name: Name, data: StreamMessages[Name]): void {
     if (this.open.size > 0) this.send(messageOf(name, data))
   }
 
   /** Returns a new stream that begins with one message. */
-  connect(name: string, data: unknown): ReadableStream<Uint8Array> {
+  connect<Name extends keyof StreamMessages>(name: Name, data: StreamMessages[Name]): ReadableStream<Uint8Array> {
     let stream: ReadableStreamDefaultController<Uint8Array>
     return new ReadableStream<Uint8Array>({
       start: (controller) => {

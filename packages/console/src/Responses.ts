@@ -35,6 +35,20 @@ interface PageOptions {
   readonly visitor: { readonly member_id?: string; readonly name: string; readonly token: string } | undefined
 }
 
+/** The server's settings for the page, as attributes of its body, such as `data-path`. */
+export interface PageData {
+  readonly path: string
+  readonly development: "false" | "true"
+  readonly writeAsCustomer: "false" | "true"
+  readonly token?: string
+  readonly visitor?: string
+  readonly member?: string
+}
+
+/** Returns the attribute that a browser shows under a name in `dataset`. */
+const attributeOf = (name: string, value: string) =>
+  `data-${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}="${escapeHtml(value)}"`
+
 /** Returns the content security policy of the page: it can run only these scripts, and send requests only to this server. */
 const policyOf = (api: string, importMapHash: string): string =>
   [
@@ -55,14 +69,14 @@ const policyOf = (api: string, importMapHash: string): string =>
 export const pageOf = ({ baseUrl, canWriteAsCustomer, isDevelopment, path, title, visitor }: PageOptions): Response => {
   const map = JSON.stringify({ imports: { "lit-html": `${path}/page/lit-html.js` } })
   const hash = createHash("sha256").update(map).digest("base64")
-  const data = {
-    "data-path": path,
-    "data-development": isDevelopment,
-    "data-write-as-customer": canWriteAsCustomer,
-    ...visitor === undefined ? {} : { "data-token": visitor.token, "data-visitor": visitor.name },
-    ...visitor?.member_id === undefined ? {} : { "data-member": visitor.member_id }
+  const data: PageData = {
+    path,
+    development: `${isDevelopment}`,
+    writeAsCustomer: `${canWriteAsCustomer}`,
+    ...visitor === undefined ? {} : { token: visitor.token, visitor: visitor.name },
+    ...visitor?.member_id === undefined ? {} : { member: visitor.member_id }
   }
-  const attributes = Object.entries(data).map(([name, value]) => `${name}="${escapeHtml(String(value))}"`).join(" ")
+  const attributes = Object.entries(data).map(([name, value]) => attributeOf(name, value)).join(" ")
   const html = `<!doctype html>
 <html lang="en">
 <head>

@@ -13,8 +13,9 @@ import * as Operations from "./Operations.ts"
 import { failure, json, pageOf, reject, respond } from "./Responses.ts"
 
 export type { Feed } from "./Feed.ts"
-export { type CompletedRequest, Monitor, type SendReport } from "./Monitor.ts"
+export { Monitor } from "./Monitor.ts"
 export type { CustomerMessage } from "./Operations.ts"
+export type { CompletedRequest, SendReport } from "./StreamMessages.ts"
 
 /** The additions of a service in development. */
 export interface Development {

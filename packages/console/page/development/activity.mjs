@@ -7,7 +7,7 @@ import { withoutResource } from "./withoutResource.mjs"
 
 /**
  * @import { WebhookEvent } from "@messaging-crm/client"
- * @import { CompletedRequest, SendReport } from "../../src/Monitor.ts"
+ * @import { CompletedRequest, SendReport } from "../../src/StreamMessages.ts"
  * @import { Row } from "../elements/components.mjs"
  */
 

@@ -2,11 +2,11 @@
 
 /**
  * @import { Webhook, WebhookDelivery, WebhookEvent } from "@messaging-crm/client"
- * @import { CompletedRequest, SendReport } from "../../src/Monitor.ts"
+ * @import { Counts, RequestReport, SendReport } from "../../src/StreamMessages.ts"
  */
 
 export const initialActivity = {
-  /** @type {Array<CompletedRequest & { at: string }>} */
+  /** @type {Array<RequestReport>} */
   requests: [],
   /** @type {Array<WebhookEvent>} */
   events: [],
@@ -15,7 +15,7 @@ export const initialActivity = {
   /**
    * The counts of each minute since 1970.
    *
-   * @type {Record<"deliveries" | "messages" | "requests", Record<number, number>>}
+   * @type {Counts}
    */
   counts: { requests: {}, deliveries: {}, messages: {} },
   /** @type {ReadonlyArray<Webhook>} */
