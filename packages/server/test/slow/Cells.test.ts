@@ -229,7 +229,7 @@ it.live("a cell that is down affects only its organizations", () =>
     // A process also starts without the cell, and gets it later.
     yield* Servers.serveApi(environment, late)
     assert.strictEqual((yield* post(late, first, "late")).status, 201)
-    assert.strictEqual((yield* post(late, third, "late")).status, 500)
+    assert.strictEqual((yield* post(late, third, "late")).status, 503)
     yield* start
     for (const each of [server, late]) {
       yield* eventually(post(each, third, "after"), ({ status }) =>
