@@ -98,9 +98,10 @@ export interface Options {
   readonly tools: ReadonlyArray<Tool>
 }
 
-/** The tools, and those that are offered. */
+/** The tools, those that are offered, and the descriptions of these. */
 interface Offer extends Options {
   readonly offered: ReadonlyArray<Tool>
+  readonly described: ReadonlyArray<ReturnType<typeof describe>>
 }
 
 const rejected = (kind: keyof typeof codes, message: string) => Effect.fail<Rejected>({ code: codes[kind], message })
@@ -143,7 +144,7 @@ const runMethod = (
     case "ping":
       return Effect.succeed({})
     case "tools/list":
-      return Effect.succeed({ tools: offer.offered.map(describe) })
+      return Effect.succeed({ tools: offer.described })
     case "tools/call":
       return callTool(offer, call, params)
     case "resources/list":
@@ -159,7 +160,8 @@ const runMethod = (
 
 /** Makes the function that responds to messages. It needs the function that calls a tool. */
 export const make = (options: Options) => {
-  const offer: Offer = { ...options, offered: options.tools.filter(({ is_write }) => options.write || !is_write) }
+  const offered = options.tools.filter(({ is_write }) => options.write || !is_write)
+  const offer: Offer = { ...options, offered, described: offered.map(describe) }
 
   /** Returns the response to a message, or null for a notification. */
   return (call: Call, message: unknown) => {
