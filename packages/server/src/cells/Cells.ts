@@ -11,7 +11,7 @@
  * | directory | the cell in which each API key, organization, channel, or account was found last: the remembered cell (`Directory.ts`) |
  * | silent | the cell has responded to no question of a directory in time (`AskedCell.ts`) |
  * | move | the steps that bring an organization from its old cell, the source, into a new one, the target (`Moving.ts`) |
- * | closed, departed, arrived | states of a move, each in one of its two cells (`Moves.ts` of `adapter-postgres`) |
+ * | closed, departed, arrived | states of a move, each in one of its two cells (`Moves.ts` of `adapter-postgres`); in a cell that has not started, every organization is closed |
  */
 import { Context, Effect, Fiber, Layer, Scope } from "effect"
 import { StartupRejected } from "../settings/Config.ts"

@@ -59,7 +59,7 @@ const unlocated = <E>(
 
 /**
  * Looks once more for a key that no cell has: its organization may have left one cell, in which it was not found any more,
- * and arrived in another, in which it was not found yet. Dies if it is in neither.
+ * and arrived in another, in which it was not found yet. Dies with `OrganizationClosed` if it is in neither.
  */
 const foundAfterMove = Effect.fnUntraced(function*<A, E, R>(
   cells: ReadonlyArray<Cell>,
