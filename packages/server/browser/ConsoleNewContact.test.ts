@@ -81,7 +81,11 @@ it.layer(Opened.layer, { timeout: "1 minute" })("the page", (it) => {
       await page.reload({ waitUntil: "commit" })
       const loading = page.getByText("Loading…")
       await loading.waitFor()
-      assert.notStrictEqual(await loading.evaluate((element) => getComputedStyle(element).textAlign), "start")
+      // The text can be there before its style sheet is.
+      await page.waitForFunction(
+        (element) => element !== null && getComputedStyle(element).textAlign !== "start",
+        await loading.elementHandle()
+      )
       released.resolve()
       await loading.waitFor({ state: "detached" })
       await page.getByRole("option", { name: /Amélie/ }).waitFor()
