@@ -37,6 +37,14 @@ const accepted: Readonly<Record<string, History>> = {
     {},
     [{ kind: "database_cut", target: "server", from: 0, to: 1 }]
   ),
+  "a failure of the previous version, which has not reached its cell after a fault of the database": history(
+    [get(null, { from: 5000, to: 5001, status: 500, error: { code: "internal_error" } })],
+    {},
+    [
+      { kind: "database_cut", target: "server", from: 0, to: 1 },
+      { kind: "older_version", target: "server", from: 1000, to: 5002 }
+    ]
+  ),
   "a key that is rejected after it is revoked": history([
     get(null, { from: 0, to: 5 }),
     revoke({ from: 1, to: 2 }),
@@ -156,6 +164,14 @@ const reported: Readonly<Record<string, readonly [RegExp, History]>> = {
       [get(null, { from: 2500, to: 2501, status: 500, error: { code: "internal_error" } })],
       {},
       [{ kind: "database_cut", target: "server", from: 0, to: 1 }]
+    )
+  ],
+  "a failure of the previous version without a fault of the database": [
+    /^No request fails/,
+    history(
+      [get(null, { from: 0, to: 1, status: 500, error: { code: "internal_error" } })],
+      {},
+      [{ kind: "older_version", target: "server", from: 0, to: 1 }]
     )
   ],
   "a failure during a fault of an endpoint": [

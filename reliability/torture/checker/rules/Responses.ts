@@ -1,6 +1,6 @@
 /** Rules for single responses: no failure without a fault, and no object beyond a limit (contract §3.4, §17). */
 import { limits } from "@messaging-crm/core/Limits"
-import type { FaultKind, History, Violation } from "../../History.ts"
+import type { Fault, FaultKind, History, Violation } from "../../History.ts"
 import { codeOf, listOf, textOf } from "../../Responses.ts"
 import type { Evidence, Observation } from "../Evidence.ts"
 import { type CompletedCall, isCompleted } from "../Requests.ts"
@@ -18,8 +18,18 @@ const failureFaults = new Set<FaultKind>([
 /** The time after such a fault in which requests can still fail, until connections are replaced. */
 const recovery_millis = 2000
 
-const isDuringFault = ({ faults }: History, { ended_at, started_at }: CompletedCall): boolean =>
-  faults.some(({ from, kind, to }) => failureFaults.has(kind) && from <= ended_at && to + recovery_millis >= started_at)
+/**
+ * The same while a process of the previous version runs: for a cell that it could not reach when it started, it returns 500 until
+ * one of its tries, each second, has succeeded. This version returns 503.
+ */
+const previous_recovery_millis = 6000
+
+const isDuringFault = ({ faults }: History, { ended_at, started_at }: CompletedCall): boolean => {
+  const overlaps = ({ from, to }: Fault, more = 0) => from <= ended_at && to + more >= started_at
+  const isPrevious = faults.some((fault) => fault.kind === "older_version" && overlaps(fault))
+  const recovery = isPrevious ? previous_recovery_millis : recovery_millis
+  return faults.some((fault) => failureFaults.has(fault.kind) && overlaps(fault, recovery))
+}
 
 const checkFailures = ({ history }: Evidence): ReadonlyArray<Violation> =>
   history.calls.filter(isCompleted).flatMap((call): ReadonlyArray<Violation> => {
