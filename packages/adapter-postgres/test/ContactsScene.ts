@@ -5,7 +5,7 @@ import type { MemberId, OrganizationId, TagId } from "@messaging-crm/core/Ids"
 import type { PageRequest } from "@messaging-crm/core/Page"
 import { DateTime, Effect } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
-import { unlimited } from "../src/database/Unlimited.ts"
+import { unlimited } from "../src/database/TimeLimits.ts"
 
 /** The SQL condition that the sample of a search does not have the contact `id` (`text_keys.sql`). */
 export const unsampled = "uuid_hash(id) & 255 <> 0"

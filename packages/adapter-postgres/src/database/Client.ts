@@ -7,6 +7,7 @@ import * as Hosts from "./Client/Hosts.ts"
 import * as Types from "./Client/Types.ts"
 import { CommitConnections } from "./CommitConnections.ts"
 import { SearchConnections } from "./SearchConnections.ts"
+import { time_limits } from "./TimeLimits.ts"
 
 export interface Options {
   /** The URL. It may name several hosts: the service uses the one that accepts writes. */
@@ -31,9 +32,7 @@ const settings = {
   standard_conforming_strings: "on",
   TimeZone: "UTC",
   transform_null_equals: "off",
-  statement_timeout: "5s",
-  transaction_timeout: "10s",
-  idle_in_transaction_session_timeout: "5s",
+  ...time_limits,
   tcp_keepalives_idle: "5",
   tcp_keepalives_interval: "5",
   tcp_keepalives_count: "2",

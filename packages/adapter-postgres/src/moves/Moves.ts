@@ -18,9 +18,9 @@
  * | `arrived` | it has the organization |
  */
 import type { OrganizationId } from "@messaging-crm/core/Ids"
-import { Data, Duration, Effect, Option } from "effect"
+import { Data, Effect, Option } from "effect"
 import { SqlClient } from "effect/sql"
-import { StatementDeadline } from "../database/StatementDeadline.ts"
+import { unlimited } from "../database/TimeLimits.ts"
 
 export type MoveState = "open" | "draining" | "closed" | "departed" | "arriving" | "arrived"
 
@@ -60,36 +60,24 @@ export const find = Effect.fnUntraced(function*(organization_id: OrganizationId)
   return Option.fromUndefinedOr(found)
 })
 
-/** Runs an effect in one transaction without time limits. */
-const inTransaction = Effect.fnUntraced(function*<A, E, R>(effect: Effect.Effect<A, E, R>) {
-  const sql = yield* SqlClient.SqlClient
-  return yield* sql.withTransaction(Effect.gen(function*() {
-    for (const limit of ["statement_timeout", "transaction_timeout", "idle_in_transaction_session_timeout"]) {
-      yield* sql`SET LOCAL ${sql(limit)} = 0`
-    }
-    return yield* effect
-  })).pipe(Effect.provideService(StatementDeadline, Duration.infinity))
-})
-
 /** Runs reads on one snapshot. */
 export const onSnapshot = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
-  inTransaction(
-    SqlClient.SqlClient.use((sql) =>
-      Effect.andThen(sql`SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY`, effect)
-    )
+  SqlClient.SqlClient.use((sql) =>
+    unlimited(sql)(Effect.andThen(sql`SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY`, effect))
   )
 
 /** Runs a step of a move in one transaction, for which the triggers of the organization do nothing. */
 export const asMover = <A, E, R>({ organization_id, run }: Run, step: Effect.Effect<A, E, R>) =>
-  inTransaction(Effect.gen(function*() {
-    const sql = yield* SqlClient.SqlClient
-    yield* sql`SELECT set_config('messaging_crm.mover', ${organization_id}, true)`
-    const found = yield* sql`
-      SELECT FROM organization_moves WHERE organization_id = ${organization_id} AND run = ${run}::uuid FOR UPDATE
-    `
-    if (found.length === 0) return yield* new MoveTakenOver()
-    return yield* step
-  }))
+  SqlClient.SqlClient.use((sql) =>
+    unlimited(sql)(Effect.gen(function*() {
+      yield* sql`SELECT set_config('messaging_crm.mover', ${organization_id}, true)`
+      const found = yield* sql`
+        SELECT FROM organization_moves WHERE organization_id = ${organization_id} AND run = ${run}::uuid FOR UPDATE
+      `
+      if (found.length === 0) return yield* new MoveTakenOver()
+      return yield* step
+    }))
+  )
 
 /** Begins a move, or takes over the one that another command has begun. Returns its state. */
 export const begin = Effect.fnUntraced(

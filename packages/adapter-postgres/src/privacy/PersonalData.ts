@@ -9,7 +9,7 @@ import { conversationsOf } from "../conversations/ConversationPages.ts"
 import { conversations, select_conversations } from "../conversations/Conversations.ts"
 import { longRows } from "../database/LongRows.ts"
 import { rows, run, startOf } from "../database/RowCodecs.ts"
-import { unlimited } from "../database/Unlimited.ts"
+import { unlimited } from "../database/TimeLimits.ts"
 import { withoutResources } from "../events/Events.ts"
 import { loadedMessages, selectMessages } from "../messages/Messages.ts"
 import { SendRow } from "../sends/Sends.ts"
@@ -137,7 +137,7 @@ const callbacksErased = (
 export const layer = Layer.effect(
   PersonalDataStore,
   SqlClient.SqlClient.useSync((sql) => {
-    const patiently = unlimited(sql)
+    const patiently = <A, E>(effect: Effect.Effect<A, E>) => Effect.orDie(unlimited(sql)(effect))
 
     return PersonalDataStore.of({
       networkIds: (organization_id, contact_id) =>

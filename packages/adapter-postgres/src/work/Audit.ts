@@ -1,9 +1,9 @@
 import { type AuditFilters, AuditRecord, AuditStore } from "@messaging-crm/core/Audit"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
-import { Layer } from "effect"
+import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { columnsOf, date, purge, rows, stored } from "../database/RowCodecs.ts"
-import { unlimited } from "../database/Unlimited.ts"
+import { unlimited } from "../database/TimeLimits.ts"
 
 const records = rows(stored(AuditRecord))
 
@@ -33,13 +33,13 @@ export const layer = Layer.effect(
     return AuditStore.of({
       // The index has the time only, so a filter can read every record of the organization.
       list: (organization_id, filters, limit) =>
-        unlimited(sql)(records(sql`
+        Effect.orDie(unlimited(sql)(records(sql`
           SELECT ${sql.literal(columns)}
           FROM audit_records
           WHERE ${conditions(organization_id, filters)}
           ORDER BY at DESC, id DESC
           LIMIT ${limit}
-        `)),
+        `))),
       purge: purge(sql, "audit_records", "at")
     })
   })

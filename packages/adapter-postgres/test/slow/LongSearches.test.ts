@@ -5,7 +5,7 @@ import type { MemberId, OrganizationId } from "@messaging-crm/core/Ids"
 import type { Found, Position } from "@messaging-crm/core/Page"
 import { DateTime, Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import { unlimited } from "../../src/database/Unlimited.ts"
+import { unlimited } from "../../src/database/TimeLimits.ts"
 import * as Processes from "../Processes.ts"
 
 /** How many contacts a search reads for a page, and how many it looks up at most. */
