@@ -2,9 +2,10 @@ import { assert, it } from "@effect/vitest"
 import * as Fixtures from "@messaging-crm/conformance/Fixtures"
 import { type ApiKey, ApiKeyRows, ApiKeyStore } from "@messaging-crm/core/ApiKeys"
 import { ApiKeyId } from "@messaging-crm/core/Ids"
-import { Array, DateTime, Effect, Logger, Option } from "effect"
+import { Array, DateTime, Effect, Fiber, Logger, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import * as Processes from "./Processes.ts"
+import { waiterFor, whileLocked } from "./Sessions.ts"
 
 const digest = "a".repeat(64)
 
@@ -40,6 +41,37 @@ it.layer(Processes.database, { excludeTestServices: true })("ApiKeys", (it) => {
       const accepted = counts.filter((count) => count <= 120).toSorted((a, b) => a - b)
       assert.deepStrictEqual(accepted, Array.range(1, 120))
       assert.deepStrictEqual(new Set(counts.filter((count) => count > 120)), new Set([121]))
+    }))
+
+  it.effect("locks the counters of a statement by key, whichever the order of their requests", () =>
+    Effect.gen(function*() {
+      const other = yield* Processes.start
+      const sql = yield* SqlClient.SqlClient
+      const authenticate = (digest: string) => ApiKeyStore.use((store) => store.authenticate(digest, 9, Fixtures.noon))
+      const digests = ["d".repeat(64), "e".repeat(64)]
+      for (const digest of digests) yield* Effect.andThen(newKey(digest), authenticate(digest))
+      const keys = yield* sql<{ readonly id: string; readonly digest: string }>`
+        SELECT id, digest FROM api_keys WHERE digest = ANY(${digests}::text[]) ORDER BY id
+      `
+      const [first, second] = keys
+      if (first === undefined || second === undefined) return assert.fail("There are no two keys.")
+      const [counting, free] = yield* whileLocked(
+        sql`api_key_windows WHERE key_id = ${first.id}`,
+        Effect.fnUntraced(function*(pid: number) {
+          const both = Effect.forEach([second, first], ({ digest }) => authenticate(digest), {
+            concurrency: "unbounded"
+          })
+          const counting = yield* Effect.forkChild(Effect.provide(both, other))
+          yield* waiterFor(pid)
+          return [
+            counting,
+            yield* sql`SELECT 1 FROM api_key_windows WHERE key_id = ${second.id} FOR UPDATE SKIP LOCKED`
+          ] as const
+        })
+      )
+      const counts = (yield* Fiber.join(counting)).map((metered) => Option.getOrThrow(metered).count)
+      assert.deepStrictEqual(counts, [2, 2])
+      assert.lengthOf(free, 1)
     }))
 
   it.effect("keeps the first use of each window, and writes no other", () =>

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Fixtures from "@messaging-crm/conformance/Fixtures"
 import { afterNoon } from "@messaging-crm/conformance/Fixtures"
 import * as Changes from "@messaging-crm/core/Changes"
-import { ContactRows } from "@messaging-crm/core/Contacts"
+import { ContactRows, ContactStore } from "@messaging-crm/core/Contacts"
 import { ConversationRows } from "@messaging-crm/core/Conversations"
 import type * as Crm from "@messaging-crm/core/Crm"
 import type { Ids, OrganizationId } from "@messaging-crm/core/Ids"
@@ -140,5 +140,25 @@ it.layer(Processes.database, { excludeTestServices: true })("Locks", (it) => {
           assert.deepStrictEqual(locked, lanes.slice(0, index + 1))
         }
       }
+    }))
+
+  it.effect("of imported contacts are taken by ID, whichever the order in which they are given", () =>
+    Effect.gen(function*() {
+      const other = yield* Processes.start
+      const sql = yield* SqlClient.SqlClient
+      const ours = yield* Fixtures.organization
+      const contacts = yield* Effect.replicateEffect(Fixtures.newContact, 2)
+      const sorted = contacts.toSorted((a, b) => a.id < b.id ? -1 : 1)
+      const insert = (given: typeof contacts) => ContactStore.use((store) => store.insertNew(ours, given, []))
+      const importing = yield* sql.withTransaction(Effect.gen(function*() {
+        yield* insert(sorted.slice(0, 1))
+        const importing = yield* Effect.forkChild(Effect.provide(insert(sorted.toReversed()), other))
+        const [mine] = yield* sql<{ readonly pid: number }>`SELECT pg_backend_pid() AS pid`
+        yield* waiterFor(mine?.pid ?? 0)
+        // It would wait for the import, and the import for it, if the import had inserted this contact already.
+        yield* insert(sorted.slice(1))
+        return importing
+      }))
+      assert.deepStrictEqual(yield* Fiber.join(importing), [])
     }))
 })

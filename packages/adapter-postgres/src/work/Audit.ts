@@ -33,13 +33,15 @@ export const layer = Layer.effect(
     return AuditStore.of({
       // The index has the time only, so a filter can read every record of the organization.
       list: (organization_id, filters, limit) =>
-        Effect.orDie(unlimited(sql)(records(sql`
+        Effect.orDie(
+          unlimited(sql)(records(sql`
           SELECT ${sql.literal(columns)}
           FROM audit_records
           WHERE ${conditions(organization_id, filters)}
           ORDER BY at DESC, id DESC
           LIMIT ${limit}
-        `))),
+        `))
+        ),
       purge: purge(sql, "audit_records", "at")
     })
   })
