@@ -6,6 +6,7 @@ import * as Changes from "@messaging-crm/core/Changes"
 import { OrganizationClosed } from "@messaging-crm/core/Commit"
 import { EventStore } from "@messaging-crm/core/Events"
 import { purges } from "@messaging-crm/core/Housekeeping"
+import type { ApiKeyId } from "@messaging-crm/core/Ids"
 import { WorkKind, WorkQueue } from "@messaging-crm/core/WorkQueue"
 import { Cause, Effect, Exit, Fiber } from "effect"
 import { SqlClient } from "effect/sql"
@@ -33,8 +34,10 @@ it.layer(MovesScene.source, { timeout: "5 minutes" })("the move of an organizati
       const { inTarget, transfer } = yield* MovesScene.transferOf(organization_id)
       const filled = yield* MovesScene.rowsOf(organization_id)
       for (const { name } of yield* MovedTables.read) assert.property(filled, name)
-      const windowsOf = sql`SELECT count FROM api_key_windows WHERE key_id = ${ours.api_key.id}`
-      yield* sql`INSERT INTO api_key_windows (key_id, opened_at, count) VALUES (${ours.api_key.id}, now(), 7)`
+      const countersOf = (id: ApiKeyId) => sql`SELECT count FROM api_key_windows WHERE key_id = ${id}`
+      for (const [id, count] of [[ours.api_key.id, 7], [theirs.api_key.id, 8]] as const) {
+        yield* sql`INSERT INTO api_key_windows (key_id, opened_at, count) VALUES (${id}, now(), ${count})`
+      }
       const others = yield* MovesScene.rowsOf(theirs.organization_id)
       yield* Steps.requireSameTables(transfer)
       assert.strictEqual(yield* Steps.receive(transfer, "old"), "arriving")
@@ -53,7 +56,8 @@ it.layer(MovesScene.source, { timeout: "5 minutes" })("the move of an organizati
       assert.deepStrictEqual(yield* inTarget(MovesScene.rowsOf(organization_id)), before)
       assert.deepStrictEqual(yield* MovesScene.rowsOf(organization_id), {})
       assert.deepStrictEqual(yield* MovesScene.rowsOf(theirs.organization_id), others)
-      assert.deepStrictEqual(yield* windowsOf, [])
+      assert.deepStrictEqual(yield* countersOf(ours.api_key.id), [])
+      assert.deepStrictEqual(yield* countersOf(theirs.api_key.id), [{ count: 8 }])
       assert.deepStrictEqual(yield* transfer.target`SELECT count FROM api_key_windows`, [{ count: 7 }])
       const triggers = MovesScene.triggersOf(organization_id)
       for (const each of [triggers, inTarget(triggers)]) assert.deepStrictEqual(yield* each, [])

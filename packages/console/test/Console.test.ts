@@ -240,6 +240,21 @@ describe("the stream", () => {
     while (!(await reader.read()).done) received++
     assert.isBelow(received, 3000)
   })
+
+  it("continues for the other pages when it ends for one that does not read", async () => {
+    const { console, get, monitor } = consoleOf()
+    const [slow, reading] = await Promise.all([get("/console/stream"), get("/console/stream")])
+    const reader = reading.body?.getReader()
+    assert.isDefined(reader)
+    await read(reader)
+    for (let count = 0; count < 3000; count++) {
+      monitor.change({ conversation_id: String(count) })
+      assert.include(await read(reader), `"${count}"`)
+    }
+    assert.strictEqual(console.countPages(), 1)
+    await slow.body?.cancel()
+    console.close()
+  })
 })
 
 describe("a visitor", () => {

@@ -1,7 +1,13 @@
 /** Sessions of the console: their checks on each request, their end, and the limits of what a stranger can send. */
 import { assert, describe, it } from "@effect/vitest"
+import { MemberId, OrganizationId } from "@messaging-crm/core/Ids"
 import { limits } from "@messaging-crm/core/Limits"
+import { MemberSessions } from "@messaging-crm/core/MemberSessions"
+import { DateTime, Effect, Layer, Redacted } from "effect"
+import { HttpServerResponse } from "effect/http"
+import { randomUUID } from "node:crypto"
 import { afterAll } from "vitest"
+import * as Sessions from "../../src/console/Sessions.ts"
 import { Browser, type Received } from "./Browser.ts"
 import { login_cookie, session_cookie, sessionKey, startConsole } from "./ConsoleScene.ts"
 
@@ -126,7 +132,7 @@ describe("a session", () => {
     for (const each of forged) assertOutcome(await read(withSession(each)), 401, "unauthorized")
   })
 
-  it("of another service or organization is not accepted, even under the same key", async () => {
+  it("of another service is not accepted, even under the same key", async () => {
     const other = await startConsole({ settings: { CONSOLE_SESSION_KEY: `${sessionKey(2)},${sessionKey(1)}` } })
     try {
       const { browser } = await other.loggedIn("ada@acme.example")
@@ -135,6 +141,35 @@ describe("a session", () => {
       await other.stop()
     }
   })
+})
+
+describe("a session of another organization", () => {
+  const sessionsOf = (organization_id: OrganizationId) =>
+    Sessions.make({ keys: [Redacted.make(new Uint8Array(32))], organization_id, origin, session_hours: 1 }).pipe(
+      Effect.provide(
+        Layer.mock(MemberSessions)({
+          // The member is still one of the former organization.
+          authenticate: ({ member_id, organization_id }) =>
+            Effect.succeed({
+              member: {} as never,
+              actor: { member_id, organization_id, scopes: [] },
+              default_country: null
+            })
+        })
+      )
+    )
+
+  it.effect("is not accepted after another organization has been set", () =>
+    Effect.gen(function*() {
+      const [former, current] = [OrganizationId.make(randomUUID()), OrganizationId.make(randomUUID())]
+      const member = { organization_id: former, member_id: MemberId.make(randomUUID()), began_at: yield* DateTime.now }
+      const sessions = yield* sessionsOf(former)
+      const response = yield* sessions.set(member, null)(HttpServerResponse.empty())
+      const cookies = { [session_cookie]: response.cookies.cookies[session_cookie]?.value ?? "" }
+      assert.strictEqual((yield* sessions.open(cookies)).actor.organization_id, former)
+      const others = yield* sessionsOf(current)
+      assert.instanceOf(yield* Effect.flip(others.open(cookies)), Sessions.LoggedOut)
+    }))
 })
 
 describe("a request from another page", () => {
