@@ -96,7 +96,7 @@ const rows: Readonly<Record<string, Code>> = {
       connections - commits - searches,
       connections,
       number(client, /statements_per_connection: (\d+),\n {4}settings\n/),
-      number(client, /^ {2}statement_timeout: "(\d+)s"/m)
+      number("adapter-postgres/src/database/TimeLimits.ts", /statement_timeout: "(\d+)s"/)
     ],
     turns: ["adapter-postgres/src/database/Client/Connections.ts"]
   },
