@@ -1,17 +1,14 @@
 import type { OrganizationId } from "@messaging-crm/core/Ids"
 import { type ReadableRows, type ReadTable, type Row, Rows } from "@messaging-crm/core/Rows"
-import { Array, Effect, Layer, Schema } from "effect"
+import { Array, Effect, Function, Layer, Schema } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { rows } from "../database/RowCodecs.ts"
 import * as StatementBatcher from "../database/StatementBatcher.ts"
 
-/** Returns the schema of the rows of a table. The client returns times as core's. */
-export const schemaOf = <Columns>({ reading }: ReadTable) =>
-  // A declaration has the schema of its columns.
-  Schema.toType(Schema.Struct({ ...reading.schema.fields, version: Schema.Int })) as unknown as Schema.Codec<
-    Row<Columns>,
-    unknown
-  >
+/** Returns the schema of the rows of a table, which is made once. The client returns times as core's. */
+export const schemaOf = Function.memoize(({ reading }: ReadTable) =>
+  Schema.toType(Schema.Struct({ ...reading.schema.fields, version: Schema.Int }))
+)
 
 /** Makes the functions that read a table. Concurrent calls of `find`, `list`, or `locate` share a statement. */
 const makeReader = <Columns>(sql: SqlClient.SqlClient, table: ReadTable) => {
@@ -21,7 +18,8 @@ const makeReader = <Columns>(sql: SqlClient.SqlClient, table: ReadTable) => {
   const select = `SELECT ${columns}, stored.${owner} AS organization_id FROM ${name} stored`
   const order = `ORDER BY ${reading.order.map((column) => `stored.${column}`).join(", ")}`
   const isListed = reading.while_null === undefined ? "" : `AND stored.${reading.while_null} IS NULL`
-  const decode = rows(schemaOf<Columns>(table))
+  // A declaration has the schema of its columns.
+  const decode = rows(schemaOf(table) as unknown as Schema.Codec<Row<Columns>, unknown>)
 
   /** Decodes rows, each with its organization. */
   const decodeOwned = Effect.fnUntraced(function*(

@@ -202,6 +202,18 @@ const changes = (it: Scene.It) => {
       yield* work
       assert.deepStrictEqual((yield* other.events).map(({ id }) => id), [second, second, third])
     }))
+
+  it.effect("continues at once at the URL that replaced one that failed", () =>
+    Effect.gen(function*() {
+      const { as, id, ids, replay, respond, subscribe } = yield* makeReplayScene(3)
+      const other = yield* subscribe("send.failed")
+      const { update } = yield* Webhooks
+      const move = Effect.orDie(as(update(id, UpdateWebhook.make({ url: other.url }))))
+      yield* respond(() => Effect.andThen(move, refused))
+      yield* replay()
+      yield* work
+      assert.deepStrictEqual((yield* other.events).map(({ id }) => id), ids.toSorted())
+    }))
 }
 
 const erasures = (it: Scene.It) => {

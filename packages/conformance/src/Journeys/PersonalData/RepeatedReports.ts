@@ -6,7 +6,8 @@ import * as Crm from "@messaging-crm/core/Crm"
 import { Messages } from "@messaging-crm/core/Messages"
 import { callbacks_ignored } from "@messaging-crm/core/Metrics"
 import { PersonalData } from "@messaging-crm/core/PersonalData"
-import { DateTime, Effect, Exit, Layer, Metric } from "effect"
+import { RootKeys } from "@messaging-crm/core/Secrets"
+import { DateTime, Effect, Exit, Layer, Metric, Redacted } from "effect"
 import { TestClock } from "effect/testing"
 import type { It } from "../JourneyScene.ts"
 import { canaries, person } from "./PersonScene.ts"
@@ -79,6 +80,12 @@ const crmUntil = (commits: number) =>
     return Layer.fresh(Crm.layer).pipe(Layer.provide(Layer.succeed(Commit, { commit })))
   }))
 
+/** The operations of a process whose root keys begin with a new one, over the same storage. */
+const crmUnderNewKey = Layer.unwrap(Effect.map(RootKeys, (keys) => {
+  const rotated = [Redacted.make(new Uint8Array(32).fill(1)), ...keys]
+  return Layer.fresh(Crm.layer).pipe(Layer.provide(Layer.succeed(RootKeys, rotated)))
+}))
+
 export const repeatedReports = (it: It) => {
   it.effect("is not restored by what the network repeats, and is a new contact with the next message", () =>
     Effect.gen(function*() {
@@ -99,6 +106,17 @@ export const repeatedReports = (it: It) => {
       )
       assert.deepStrictEqual(added?.page.data.map(({ text }) => text), ["Hello again"])
     }))
+
+  it.effect("is not restored after the root key was rotated", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const rotated = yield* Layer.build(crmUnderNewKey)
+      const scene = yield* person
+      yield* erase(scene)
+      yield* TestClock.adjust("1 second")
+      const before = yield* threads(scene)
+      yield* Effect.provideContext(repeat(scene), rotated)
+      assert.deepStrictEqual(yield* threads(scene), before)
+    })))
 
   it.effect("is forgotten 30 days after the erasure: then a message ID is that of any message", () =>
     Effect.gen(function*() {
