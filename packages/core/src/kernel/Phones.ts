@@ -240,8 +240,13 @@ export const sharedSpelling = (number: string): string => spellings(number).toSo
 export const phone_description =
   "One phone number with `+` and its country code. Spaces and `()-./` between groups of digits are ignored, `00` is read as `+`, and invisible characters are removed. Digits alone are accepted only if they are certain to begin with the country code, and a number as it is dialed within a country only if it is the organization's default country."
 
-const expectedIn = (country: Country | null): string =>
-  country === null
+/** Returns whether a spreadsheet has rounded a number, as in `4.91512E+12` or `4,91512E+12`. */
+const isRounded = (written: string): boolean => /^[0-9](?:[.,][0-9]+)?E\+?[0-9]{1,2}$/i.test(written)
+
+const expectedOf = (written: string, country: Country | null): string =>
+  isRounded(written)
+    ? "a phone number with all its digits, but a spreadsheet has rounded it; format the column as text and enter the number again"
+    : country === null
     ? "one phone number that starts with + and the country code, such as +4915112345678"
     : `one phone number, as it is dialed within ${country} or with + and the country code`
 
@@ -256,7 +261,7 @@ export const Phone = trimmedText({ min: limits.phone_chars_min, max: limits.phon
       Effect.flatMap(DefaultCountry, (country) =>
         Effect.mapError(
           Effect.fromOption(canonical(written, country)),
-          () => new SchemaIssue.InvalidValue({ expected: expectedIn(country) }, written, options)
+          () => new SchemaIssue.InvalidValue({ expected: expectedOf(written, country) }, written, options)
         ))
     ),
     encode: SchemaGetter.passthrough()

@@ -16,6 +16,8 @@ export class ColumnsUnknown extends Data.TaggedError("ColumnsUnknown")<{
   readonly line: number
   readonly columns: ReadonlyArray<string>
   readonly is_header: boolean
+  /** The sentence that lists the fields that a column can set. */
+  readonly fields: string
 }> {}
 
 /** Columns with one name set a field. */
@@ -70,6 +72,8 @@ const custom_value = /^custom_values\../
 const field_names: ReadonlySet<string> = new Set(
   [...Object.keys(WritableContact.fields).filter((name) => name !== "custom_values"), "tags"]
 )
+
+const field_sentence = `The fields are ${Array.from(field_names).join(", ")}, and custom_values.KEY.`
 
 const isField = (name: string): boolean => field_names.has(name) || custom_value.test(name)
 
@@ -162,7 +166,7 @@ export const readMap = (text: string): Result.Result<ColumnMap, MapInvalid> => {
     ? Result.succeed({ column, field: field === "" ? null : field })
     : Result.fail(
       new MapInvalid({
-        message: `--map "${text}": "${field}" is not a field. Use a field such as primary_phone, or custom_values.KEY.`
+        message: `--map "${text}": "${field}" is not a field. ${field_sentence}`
       })
     )
 }
@@ -220,7 +224,8 @@ export const mapColumns = Effect.fnUntraced(function*(header: Csv.Row, maps: Rea
     return yield* new ColumnsUnknown({
       line: header.line,
       columns: is_header ? unknown : columns.map(({ name }) => name),
-      is_header
+      is_header,
+      fields: field_sentence
     })
   }
   yield* Effect.fromResult(requireDistinct(mapped))

@@ -55,13 +55,13 @@ const badLinesWriter = Effect.fnUntraced(function*(file: Option.Option<string>, 
   return ({ bad }: BatchOutcome) => files.writeFileString(file.value, bad.map(badLines.line).join(""), { flag: "a" })
 })
 
-const unknownColumns = ({ columns: [first = "", ...others], is_header, line }: ColumnsUnknown): string => {
+const unknownColumns = ({ columns: [first = "", ...others], fields, is_header, line }: ColumnsUnknown): string => {
   const names = Print.quoted([first, ...others])
   return is_header
     ? `Unknown ${
       others.length === 0 ? "column" : "columns"
-    }: ${names}. Nothing was imported. Choose a field: --map "${first}=FIELD", or ignore the column: --map "${first}=".`
-    : `line ${line}: Unknown columns: ${names}. Nothing was imported. If the line is a title, remove it: the first line must name the columns. Otherwise, choose their fields: --map "${first}=FIELD".`
+    }: ${names}. Nothing was imported. Choose a field: --map "${first}=FIELD", or ignore the column: --map "${first}=". ${fields}`
+    : `line ${line}: Unknown columns: ${names}. Nothing was imported. If the line is a title, remove it: the first line must name the columns. Otherwise, choose their fields: --map "${first}=FIELD". ${fields}`
 }
 
 const rejections = {
@@ -86,17 +86,23 @@ const rejections = {
   RowEndless: ({ line }: Csv.RowEndless) =>
     new Admin.Rejected({
       message:
-        `line ${line}: The row is unterminated, probably because of an unclosed quote. Rows already imported are kept.`
+        `line ${line}: The row is unterminated, probably because of an unclosed quote. Correct it, and import the whole file again.`
     })
 }
 
 const noteAll = (lines: ReadonlyArray<string>) => Effect.forEach(lines, Print.note, { discard: true })
 
-const noteInterruption = (summary: Report.Summary) =>
-  Effect.andThen(
+const noteInterruption = (summary: Report.Summary, is_dry_run: boolean) => {
+  const counts = Report.counts(summary)
+  return Effect.andThen(
     noteAll(Report.errorWords(summary)),
-    Print.note(`The import was interrupted: ${Report.counts(summary)} so far. Run it again to import the rest.`)
+    Print.note(
+      is_dry_run
+        ? `The dry run was interrupted, nothing was written: ${counts} so far.`
+        : `The import was interrupted: ${counts} so far. Run it again to import the rest.`
+    )
   )
+}
 
 /** An import that has ended. */
 interface Imported {
@@ -131,7 +137,7 @@ const importRows = Effect.fnUntraced(function*(
     Stream.tap(writeBadLines),
     Stream.runForEach(addBatch),
     Effect.ensuring(Print.progressed),
-    Effect.onError(() => Effect.flatMap(Ref.get(total), noteInterruption))
+    Effect.onError(() => Effect.flatMap(Ref.get(total), (summary) => noteInterruption(summary, options.is_dry_run)))
   )
   const imported: Imported = { mapping, summary: yield* Ref.get(total) }
   return imported

@@ -301,7 +301,8 @@ it.layer(layer, { excludeTestServices: true, timeout: "5 minutes" })("contacts i
             JSON.stringify({
               error: {
                 message:
-                  "Unknown column: \"shoe_size\". Nothing was imported. Choose a field: --map \"shoe_size=FIELD\", or ignore the column: --map \"shoe_size=\"."
+                  "Unknown column: \"shoe_size\". Nothing was imported. Choose a field: --map \"shoe_size=FIELD\", or ignore the column: --map \"shoe_size=\". " +
+                  "The fields are first_name, last_name, primary_email, primary_phone, company, job_title, birthday, city, region, country, street_address, postal_code, website_url, network_url, source, notes, owner_user_id, lead_status, lifecycle_stage, tag_ids, tags, and custom_values.KEY."
               }
             })
           }\n`
@@ -325,6 +326,8 @@ it.layer(layer, { excludeTestServices: true, timeout: "5 minutes" })("contacts i
         assert.strictEqual(code, 1)
         assert.match(stderr, /^line 3: The row is unterminated/m)
         assert.isAtLeast((yield* contactsOf(id)).length, 2)
+        const dry = yield* run(`first_name,notes\nEve,\nBob,"${"x\n".repeat(600_000)}`, "-", "--dry-run")
+        assert.include(dry.stderr, "The dry run was interrupted, nothing was written: ")
       })
   )
 
