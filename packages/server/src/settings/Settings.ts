@@ -2,6 +2,7 @@
 import { AuditAgeMax } from "@messaging-crm/core/Audit"
 import { OrganizationId } from "@messaging-crm/core/Ids"
 import { limits } from "@messaging-crm/core/Limits"
+import { CloudAccountsSetting } from "@messaging-crm/provider-cloud/CloudAccounts"
 import { cloudSettings } from "@messaging-crm/provider-cloud/CloudSettings"
 import { Duration, Option, Redacted, Schema } from "effect"
 import { samplers } from "../observability/Sampling.ts"
@@ -35,6 +36,8 @@ export const groups = [
 ] as const
 
 type Group = (typeof groups)[number]
+
+const decodeAccounts = Schema.decodeOption(Schema.fromJsonString(CloudAccountsSetting))
 
 /** A setting: an environment variable, or for some commands a flag. */
 export interface Setting<A> {
@@ -192,8 +195,9 @@ export const settings = {
     group: "Provider",
     description: "Meta apps with their secrets, and accounts whose tokens are not stored in the database",
     default_text: "required with PROVIDER=cloud; if it is absent, dev starts a fake Graph API",
-    valid_values: "JSON with `apps`, as described in packages/provider-cloud/README.md",
-    parse: (text) => Option.some(Redacted.make(text)),
+    valid_values:
+      "JSON with `apps` (id, secret, verify_token) and optional `channels`, as described in packages/provider-cloud/README.md",
+    parse: (text) => Option.as(decodeAccounts(text), Redacted.make(text)),
     secret: true
   }),
   graph_url: setting({

@@ -84,6 +84,6 @@ it.live("invalid accounts prevent the startup, and the error does not show them"
     assert.include(absent.stderr, "CLOUD_ACCOUNTS is required")
     const unreadable = yield* Processes.run(["serve"], { ...given, CLOUD_ACCOUNTS: "{\"apps\":\"swordfish\"}" })
     assert.strictEqual(unreadable.code, 1)
-    assert.match(unreadable.stderr, /^The accounts must be JSON[^\n]+\n$/)
+    assert.match(unreadable.stderr, /^CLOUD_ACCOUNTS must be JSON[^\n]+\n$/)
     assert.notInclude(unreadable.stderr, "swordfish")
   }).pipe(Effect.scoped))

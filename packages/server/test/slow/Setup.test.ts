@@ -109,7 +109,7 @@ it.live(
         assert.deepStrictEqual(findings.map(({ name, state }) => `${name} ${state}`), ["Settings failed"])
         assert.include(findings[0]?.detail, detail)
       }
-      const unused = yield* doctor({ ...environment, PROVIDER: "mock", CLOUD_ACCOUNTS: "{" })
+      const unused = yield* doctor({ ...environment, PROVIDER: "mock", CLOUD_ACCOUNTS: "" })
       assert.deepStrictEqual(unused.findings.filter(({ state }) => state === "failed"), [])
     }).pipe(Effect.scoped),
   60_000
