@@ -99,6 +99,21 @@ it.layer(Docs.layer({}), { timeout: "1 minute" })("the docs page", (it) => {
       if (file !== undefined) yield* Effect.promise(() => page.screenshot({ path: file }))
     }))
 
+  it.effect("is dark where the reader prefers it", () =>
+    Effect.gen(function*() {
+      const { page, ready } = yield* Docs
+      /** Opens the page, and returns the color of its text. */
+      const colorIn = async (colorScheme: "dark" | "light") => {
+        await page.emulateMedia({ colorScheme })
+        await page.goto(ready.docs_url, { waitUntil: "networkidle" })
+        return page.getByText("Create a contact", { exact: true }).first().evaluate((element) =>
+          getComputedStyle(element).color
+        )
+      }
+      const [dark, light] = yield* Effect.promise(async () => [await colorIn("dark"), await colorIn("light")])
+      assert.deepStrictEqual([dark, light], ["rgb(195, 204, 212)", "rgb(59, 70, 82)"])
+    }))
+
   it.effect("shows samples in five languages", () =>
     Effect.gen(function*() {
       const { page } = yield* Docs
