@@ -152,6 +152,13 @@ it.layer(Database.layer)("Client", (it) => {
       assert.deepStrictEqual(yield* settings(sql), promised)
     }).pipe(Effect.provide(single)))
 
+  it.effect("waits for no standby in a check whether it can write", () =>
+    Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      const during = sql.withTransaction(Effect.andThen(Writable.required(sql), settings(sql)))
+      assert.deepStrictEqual(yield* during, { ...promised, synchronous_commit: "local" })
+    }).pipe(Effect.provide(single)))
+
   it.effect("fails the statements of a killed backend, and no later ones", () =>
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient

@@ -80,7 +80,12 @@ const makePerform = Effect.gen(function*() {
         kind: "consumer",
         attributes: { ref: claimed.ref, attempt: claimed.attempt }
       }),
-      Effect.annotateLogs({ kind: claimed.kind, ref: claimed.ref, attempt: claimed.attempt })
+      Effect.annotateLogs({
+        organization_id: claimed.organization_id,
+        kind: claimed.kind,
+        ref: claimed.ref,
+        attempt: claimed.attempt
+      })
     )
   }
 

@@ -11,7 +11,7 @@ import { Phone } from "@messaging-crm/core/Phones"
 import { Sends, StartConversation } from "@messaging-crm/core/Sends"
 import { CreateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
 import { Worker } from "@messaging-crm/core/Worker"
-import { Effect, Logger, Metric } from "effect"
+import { Effect, Logger, Metric, References } from "effect"
 import { TestClock } from "effect/testing"
 
 const world = Provider.crm(Memory.layer)
@@ -24,11 +24,13 @@ const counts = Effect.forEach(
 const url = "https://shop.example/webhook"
 
 it.effect("a webhook that its endpoint disables is logged and counted, once; one that a call disables is not", () => {
-  const logged: Array<string> = []
-  const logger = Logger.make(({ message }) => {
-    logged.push(String(message))
+  const named: Array<unknown> = []
+  const logger = Logger.make(({ fiber, message }) => {
+    if (String(message).startsWith("Webhook disabled")) {
+      named.push(fiber.getRef(References.CurrentLogAnnotations)["organization_id"])
+    }
   })
-  const warnings = () => logged.filter((message) => message.startsWith("Webhook disabled")).length
+  const warnings = () => named.length
   return Effect.gen(function*() {
     const organization_id = yield* Fixtures.organization
     const { id: channel_id } = yield* Fixtures.channel(organization_id)
@@ -57,6 +59,7 @@ it.effect("a webhook that its endpoint disables is logged and counted, once; one
     yield* Effect.all([raise, raise])
     yield* work
     assert.deepStrictEqual([yield* counts, warnings()], [[gone + 1, failing], 1])
+    assert.deepStrictEqual(named, [organization_id])
 
     yield* respond(url, () => Effect.succeed({ ...ok, status: 500 }))
     yield* create
