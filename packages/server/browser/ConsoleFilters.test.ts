@@ -8,7 +8,9 @@ it.layer(Opened.layer, { timeout: "1 minute" })("the list of conversations", (it
       const search = page.getByRole("searchbox", { name: "Search contacts" })
       await search.fill("boulangerie")
       await search.press("Enter")
-      await page.getByRole("list", { name: "Found contacts" }).getByRole("button", { name: /Amélie Dubois/ }).click()
+      await page.getByRole("list", { name: "Found contacts" }).getByRole("button", {
+        name: /Amélie Dubois.* · .*Boulangerie/
+      }).click()
       const options = page.getByRole("option")
       await page.getByRole("option", { name: /Amélie/ }).waitFor()
       assert.strictEqual(await page.getByRole("listbox").getByRole("option").count(), 1)

@@ -126,6 +126,16 @@ export const filters = () =>
   }</div>`
 
 /**
+ * Returns what a search can have matched besides the name that is shown.
+ *
+ * @param {Contact} contact
+ */
+const matchable = (contact) =>
+  [contact.primary_phone, contact.primary_email, contact.company].filter((value) =>
+    value !== null && value !== nameOfContact(contact)
+  ).join(" · ")
+
+/**
  * Draws the contacts that a search has found.
  *
  * @param {ReadonlyArray<Contact>} contacts
@@ -137,7 +147,7 @@ export const foundContacts = (contacts) =>
       contacts.map((contact) =>
         html`<li><button @click=${() => chooseContact(contact)}>${avatar(nameOfContact(contact))}
         <span class="who">${nameOfContact(contact)}</span><span class="preview">${
-          contact.primary_phone ?? contact.primary_email ?? contact.company ?? ""
+          matchable(contact)
         }</span></button></li>`
       )
     }</ul>`
