@@ -14,7 +14,7 @@ import {
   SearchTimeout
 } from "@messaging-crm/core/Contacts"
 import { MemberId, TagId } from "@messaging-crm/core/Ids"
-import { complete } from "@messaging-crm/core/Page"
+import { withoutStop } from "@messaging-crm/core/Page"
 import { foldCase } from "@messaging-crm/core/Text"
 import { Arbitrary, Context, DateTime, Effect, Fiber, Latch, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
@@ -188,7 +188,7 @@ it.layer(Processes.database, { excludeTestServices: true })("Contacts", (it) => 
         { lifecycle_stage: "lead" },
         { updated_since: Fixtures.noon }
       ]
-      for (const match of reads) assert.deepStrictEqual(yield* list(match), complete([]), JSON.stringify(match))
+      for (const match of reads) assert.deepStrictEqual(yield* list(match), withoutStop([]), JSON.stringify(match))
     }).pipe(Effect.provide(TestClock.layer())))
 
   it.effect("ends every search while another session locks the table, and searches again afterward", () =>

@@ -2,13 +2,13 @@ import { assert, describe, it } from "@effect/vitest"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { OrganizationId } from "@messaging-crm/core/Ids"
 import {
-  complete,
   type CursorInvalid,
   Cursors,
   fitting,
   type Found,
   PageSize,
-  type Position
+  type Position,
+  withoutStop
 } from "@messaging-crm/core/Page"
 import { RootKeys, Secrets } from "@messaging-crm/core/Secrets"
 import { Arbitrary, DateTime, Effect, Layer, Redacted, Schema } from "effect"
@@ -40,7 +40,7 @@ const page = ({
   cursor,
   filters = { status: "open", query: null },
   list = "rows",
-  search = (following, size) => complete(following.slice(0, size)),
+  search = (following, size) => withoutStop(following.slice(0, size)),
   size = 4
 }: Request) =>
   Cursors.use((service) =>

@@ -51,7 +51,7 @@ export const openedEvent = (row: VisibleColumns, context: DecisionContext): Rais
   Events.make("conversation.opened", { conversation_id: row.id }, context, resourceOf(row))
 
 /** Sets columns, and raises the event of the change, if there is one. */
-export const change = (
+export const setColumns = (
   row: ConversationRow,
   set: Partial<ConversationColumns>,
   event: (after: ConversationRow) => RaisedEvent
@@ -104,7 +104,7 @@ export const open = (
   const { now, uuid } = context
   const found = known?.conversation ?? null
   if (found !== null) {
-    const { changes } = change(
+    const { changes } = setColumns(
       found,
       ConversationState.reopen(found, now),
       (after) => openedEvent(withInbound({ ...after, ...names }, inbound_at), context)

@@ -11,13 +11,13 @@ import { zipConcurrently } from "../kernel/Concurrency.ts"
 import type { ConversationId, MemberId, OrganizationId } from "../kernel/Ids.ts"
 import { operation } from "../kernel/Operations.ts"
 import {
-  complete,
   type CursorInvalid,
   Cursors,
   type ListOptions,
   type Page,
   type PageRequest,
-  type Position
+  type Position,
+  withoutStop
 } from "../kernel/Page.ts"
 import * as Changes from "../work/Changes.ts"
 import { Decide, type DecisionContext, type Write } from "../work/Decide.ts"
@@ -33,7 +33,7 @@ import {
   type IdentityWithConversation,
   toConversation
 } from "./Conversation.ts"
-import { change, ConversationState, openedEvent, resourceOf } from "./ConversationState.ts"
+import { ConversationState, openedEvent, resourceOf, setColumns } from "./ConversationState.ts"
 
 export * from "./Conversation.ts"
 export { newConversation, open } from "./ConversationState.ts"
@@ -51,8 +51,8 @@ const ownedBy = (before: LoadedContact, owner_user_id: MemberId, context: Decisi
 }
 
 /** Changes a conversation, or expects it: a response with the person's names must not be recorded after their erasure. */
-const changeOrExpect = (...[row, ...rest]: Parameters<typeof change>): Changes.Decision<Conversation> => {
-  const decision = change(row, ...rest)
+const changeOrExpect = (...[row, ...rest]: Parameters<typeof setColumns>): Changes.Decision<Conversation> => {
+  const decision = setColumns(row, ...rest)
   return Changes.isNone(decision.changes) ? { ...decision, changes: ConversationRows.expect(row) } : decision
 }
 
@@ -222,7 +222,7 @@ export class Conversations extends Context.Service<Conversations, {
       ) {
         const { organization_id } = yield* CurrentActor
         const filters = { ...everyConversation, ...given }
-        const fetch = (request: PageRequest) => Effect.map(store.list(organization_id, filters, request), complete)
+        const fetch = (request: PageRequest) => Effect.map(store.list(organization_id, filters, request), withoutStop)
         const rows = { list: "conversations", filters: { ...filters }, fetch, position }
         const page = yield* cursors.page({ ...rows, cursor, size: page_size })
         return { ...page, data: page.data.map(toConversation) }

@@ -23,13 +23,13 @@ import {
 import { purgeOlderThan } from "../kernel/Loops.ts"
 import { operation } from "../kernel/Operations.ts"
 import {
-  complete,
   type CursorInvalid,
   Cursors,
   type ListOptions,
   type Page,
   type PageRequest,
-  type Position
+  type Position,
+  withoutStop
 } from "../kernel/Page.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import { traced } from "../kernel/Traces.ts"
@@ -365,7 +365,7 @@ export class Events extends Context.Service<Events, {
           filters: { type, since: since === null ? null : since.epochMilliseconds },
           cursor,
           size: page_size,
-          fetch: (request) => Effect.map(store.list(organization_id, { types, since }, request), complete),
+          fetch: (request) => Effect.map(store.list(organization_id, { types, since }, request), withoutStop),
           position: ({ created_at: at, id }) => ({ at, id })
         })
         return { ...page, data: page.data.map(toListed) }

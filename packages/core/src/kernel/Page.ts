@@ -79,7 +79,7 @@ export class CursorInvalid extends Schema.TaggedError<CursorInvalid>()("CursorIn
 // ----------------------------------------------------------- decisions
 
 /** Returns what a store found that never stops early. */
-export const complete = <A>(rows: ReadonlyArray<A>): Found<A> => ({ rows, stopped_at: null })
+export const withoutStop = <A>(rows: ReadonlyArray<A>): Found<A> => ({ rows, stopped_at: null })
 
 /** Returns the first of the rows, up to `page_bytes_max` bytes of long texts, but at least one. */
 export const fitting = <A>(
@@ -90,7 +90,7 @@ export const fitting = <A>(
   let bytes = 0
   const end = rows.findIndex((row, index) => (bytes += bytesOf(row)) > limits.page_bytes_max && index > 0)
   const last = rows[end - 1]
-  return last === undefined ? complete(rows) : { rows: rows.slice(0, end), stopped_at: positionOf(last) }
+  return last === undefined ? withoutStop(rows) : { rows: rows.slice(0, end), stopped_at: positionOf(last) }
 }
 
 // ---------------------------------------------------------- operations

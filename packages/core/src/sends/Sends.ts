@@ -20,7 +20,14 @@ import { CurrentActor } from "../kernel/Actor.ts"
 import { zipConcurrently } from "../kernel/Concurrency.ts"
 import { type ConversationId, type MemberId, type OrganizationId, SendId } from "../kernel/Ids.ts"
 import { operation } from "../kernel/Operations.ts"
-import { complete, type CursorInvalid, Cursors, type ListOptions, type Page, type PageRequest } from "../kernel/Page.ts"
+import {
+  type CursorInvalid,
+  Cursors,
+  type ListOptions,
+  type Page,
+  type PageRequest,
+  withoutStop
+} from "../kernel/Page.ts"
 import { resultFunction } from "../kernel/ResultFunction.ts"
 import * as Changes from "../work/Changes.ts"
 import { Decide, type DecisionContext, type Write } from "../work/Decide.ts"
@@ -296,7 +303,7 @@ export class Sends extends Context.Service<Sends, {
           filters: { ...filters },
           cursor,
           size: page_size,
-          fetch: (page) => Effect.map(store.list(organization_id, filters, page), complete),
+          fetch: (page) => Effect.map(store.list(organization_id, filters, page), withoutStop),
           position: ({ created_at, id }) => ({ at: created_at, id })
         })
       })

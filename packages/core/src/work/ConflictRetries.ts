@@ -20,7 +20,7 @@ export const ConflictBackoff = Context.Reference<Schedule>("@messaging-crm/core/
 })
 
 /** One load, decision and commit of an operation. */
-export interface Attempt<Returned> {
+export interface CommitAttempt<Returned> {
   readonly returned: Returned
   readonly changes: Changes
   /** Null if the changes are committed. */
@@ -58,8 +58,8 @@ export const make = Effect.gen(function*() {
   })
 
   const untilCommitted = Effect.fnUntraced(function*<Returned, E, R>(
-    failed: Attempt<Returned>,
-    again: Effect.Effect<Attempt<Returned>, E, R>
+    failed: CommitAttempt<Returned>,
+    again: Effect.Effect<CommitAttempt<Returned>, E, R>
   ) {
     const time = yield* CurrentWriteTime
     let last = failed
@@ -80,6 +80,6 @@ export const make = Effect.gen(function*() {
     return last
   })
 
-  return <Returned, E, R>(failed: Attempt<Returned>, again: Effect.Effect<Attempt<Returned>, E, R>) =>
+  return <Returned, E, R>(failed: CommitAttempt<Returned>, again: Effect.Effect<CommitAttempt<Returned>, E, R>) =>
     inTurn(failed.changes, untilCommitted(failed, again))
 })
