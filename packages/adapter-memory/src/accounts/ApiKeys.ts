@@ -1,5 +1,5 @@
 import { type ApiKey, ApiKeyRows, ApiKeyStore, window_seconds } from "@messaging-crm/core/ApiKeys"
-import { mayHoldKeys, MemberRows } from "@messaging-crm/core/Members"
+import { hasLeft, mayHoldKeys, MemberRows } from "@messaging-crm/core/Members"
 import { OrganizationRows } from "@messaging-crm/core/Organizations"
 import type { Timestamp } from "@messaging-crm/core/Timestamps"
 import { DateTime, HashMap, Layer, Option } from "effect"
@@ -9,7 +9,7 @@ import { World, type WorldState } from "../world/World.ts"
 const isUsable = ({ tables }: WorldState, { organization_id, row }: Table.Owned<ApiKey>, now: Timestamp): boolean =>
   row.revoked_at === null && DateTime.isGreaterThan(row.expires_at, now) && Option.exists(
     Table.get(tables, MemberRows, organization_id, row.created_by),
-    ({ left_at, role }) => left_at === null && mayHoldKeys(role)
+    (member) => !hasLeft(member) && mayHoldKeys(member.role)
   )
 
 const windowEnd = (opened_at: Timestamp): Timestamp => DateTime.add(opened_at, { seconds: window_seconds })

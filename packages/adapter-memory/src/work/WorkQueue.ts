@@ -1,11 +1,9 @@
 import type { Timestamp } from "@messaging-crm/core/Timestamps"
-import { type Backlog, type WorkKind, WorkQueue } from "@messaging-crm/core/WorkQueue"
+import { type Backlog, emptyBacklog, type WorkKind, WorkQueue } from "@messaging-crm/core/WorkQueue"
 import { DateTime, HashMap, Layer } from "effect"
 import type { Lane } from "../world/Queue.ts"
 import { World } from "../world/World.ts"
 import { claimWork, isDue, isPaused, releaseExpired } from "./Claims.ts"
-
-const noWork = { due: 0, later: 0, leased: 0, oldest_due_at: null }
 
 /** Adds the counts of a lane to those of its kind. */
 const withLane = (backlog: Backlog, lane: Lane, now: Timestamp): Backlog => {
@@ -44,7 +42,7 @@ export const layer = Layer.effect(
           const kinds = new Map<WorkKind, Backlog>()
           for (const lane of HashMap.values(queue.lanes)) {
             if (lane.items.length === 0) continue
-            kinds.set(lane.kind, withLane(kinds.get(lane.kind) ?? { ...noWork, kind: lane.kind }, lane, now))
+            kinds.set(lane.kind, withLane(kinds.get(lane.kind) ?? emptyBacklog(lane.kind), lane, now))
           }
           return Array.from(kinds.values())
         })

@@ -6,7 +6,7 @@ import {
   searchColumnsOf,
   SearchTimeout
 } from "@messaging-crm/core/Contacts"
-import { ContactId } from "@messaging-crm/core/Ids"
+import { ContactId, nil } from "@messaging-crm/core/Ids"
 import { Effect, Layer, Schema, Struct } from "effect"
 import { SqlClient } from "effect/sql"
 import { longRows } from "../database/LongRows.ts"
@@ -93,8 +93,6 @@ const makeList = Effect.fnUntraced(function*(sql: SqlClient.SqlClient) {
   }
   return listed
 })
-
-const nil = "00000000-0000-0000-0000-000000000000"
 
 /** Makes the function that looks up what the organization already has of contacts to import. */
 const makeKnownPeople = (sql: SqlClient.SqlClient): ContactStore["Service"]["knownPeople"] => {

@@ -17,9 +17,6 @@ export interface Options {
   readonly runs: number
 }
 
-/** The lowest id. */
-export const nil = "00000000-0000-0000-0000-000000000000"
-
 /** Noon of a fixed day. Times in tests are milliseconds after it. */
 export const noon = DateTime.makeUnsafe("2026-11-20T12:00:00.000Z")
 

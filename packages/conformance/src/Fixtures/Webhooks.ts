@@ -9,11 +9,11 @@ import {
   type ListedEvent,
   type StoredEvent
 } from "@messaging-crm/core/Events"
-import { EventId, type OrganizationId, WebhookId } from "@messaging-crm/core/Ids"
+import { EventId, nil, type OrganizationId, WebhookId } from "@messaging-crm/core/Ids"
 import { type WebhookDelivery, WebhookDeliveryStore } from "@messaging-crm/core/WebhookDeliveries"
 import { healthy, type WebhookColumns, WebhookRows } from "@messaging-crm/core/Webhooks"
 import { DateTime, Effect } from "effect"
-import { afterNoon, mustCommit, nil, noon, uuid } from "./Base.ts"
+import { afterNoon, mustCommit, noon, uuid } from "./Base.ts"
 
 /** An active webhook. */
 export const webhook = Effect.fnUntraced(function*(

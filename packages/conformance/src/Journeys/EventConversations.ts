@@ -3,7 +3,7 @@ import { assert, it } from "@effect/vitest"
 import { Contacts, CreateContact, UpdateContact } from "@messaging-crm/core/Contacts"
 import { AssignConversation, CloseConversation, Conversations } from "@messaging-crm/core/Conversations"
 import { AnyEventType, Events, EventStore } from "@messaging-crm/core/Events"
-import { ContactId, type OrganizationId } from "@messaging-crm/core/Ids"
+import { ContactId, nil, type OrganizationId } from "@messaging-crm/core/Ids"
 import { ProviderRejected } from "@messaging-crm/core/MessagingProvider"
 import { WebhookDeliveries } from "@messaging-crm/core/WebhookDeliveries"
 import { CreateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
@@ -19,7 +19,7 @@ const bodiesOf = (organization_id: OrganizationId) =>
     store.next(
       organization_id,
       { types: AnyEventType.literals, until: DateTime.makeUnsafe("9999-12-31T00:00:00.000Z") },
-      { after: { at: DateTime.makeUnsafe(0), id: Fixtures.nil }, size: 100 }
+      { after: { at: DateTime.makeUnsafe(0), id: nil }, size: 100 }
     )
   ).pipe(Effect.map((events) => events.map(({ body }) => body)))
 

@@ -2,6 +2,7 @@
 import { assert } from "@effect/vitest"
 import * as Changes from "@messaging-crm/core/Changes"
 import { AnyEventType, EventStore, type ListedEvent } from "@messaging-crm/core/Events"
+import { nil } from "@messaging-crm/core/Ids"
 import type { Position } from "@messaging-crm/core/Page"
 import { WebhookDeliveryStore } from "@messaging-crm/core/WebhookDeliveries"
 import { Array, Effect, Option } from "effect"
@@ -28,7 +29,7 @@ const makeMixedEvents = Effect.gen(function*() {
 const positionOf = ({ created_at, id }: ListedEvent): Position => ({ at: created_at, id })
 
 /** The position before every event of the tests. */
-const beginning: Position = { at: afterNoon(-1), id: Fixtures.nil }
+const beginning: Position = { at: afterNoon(-1), id: nil }
 
 const purges = (it: It) => {
   it.effect("deletes events that are old enough, the oldest first, with their deliveries, up to the limit", () =>

@@ -10,6 +10,7 @@ import {
   ChannelId,
   ContactFieldId,
   MemberId,
+  nil,
   type OrganizationId,
   WebhookId,
   WebhookReplayId
@@ -348,7 +349,7 @@ const cases = {
         position_id: yield* Fixtures.uuid
       }
     }),
-    set: { position_at: afterNoon(3), position_id: Fixtures.nil }
+    set: { position_at: afterNoon(3), position_id: nil }
   })
 }
 

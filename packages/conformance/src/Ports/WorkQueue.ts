@@ -2,7 +2,7 @@
 import { assert } from "@effect/vitest"
 import * as Changes from "@messaging-crm/core/Changes"
 import * as Traces from "@messaging-crm/core/Traces"
-import { WorkKind } from "@messaging-crm/core/WorkQueue"
+import { emptyBacklog, WorkKind } from "@messaging-crm/core/WorkQueue"
 import { Effect } from "effect"
 import * as Fixtures from "../Fixtures.ts"
 import { afterNoon, type It, type Options } from "../Fixtures.ts"
@@ -76,13 +76,7 @@ const backlog = (it: It) => {
       yield* claim()
       const meanwhile = yield* byKind
       assert.deepStrictEqual(meanwhile.get("send"), { ...sends, due: 1, leased: 1, oldest_due_at: afterNoon(-5) })
-      assert.deepStrictEqual(meanwhile.get("webhook_delivery"), {
-        kind: "webhook_delivery",
-        due: 0,
-        later: 0,
-        leased: 1,
-        oldest_due_at: null
-      })
+      assert.deepStrictEqual(meanwhile.get("webhook_delivery"), { ...emptyBacklog("webhook_delivery"), leased: 1 })
     }))
 }
 

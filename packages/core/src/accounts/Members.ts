@@ -80,9 +80,12 @@ export class LastOwner extends Schema.TaggedError<LastOwner>()("LastOwner", {}) 
 /** Returns the member as callers see it. */
 export const toMember = pickFields(Member)
 
+/** Returns whether the member no longer belongs to the organization. */
+export const hasLeft = ({ left_at }: MemberRow): boolean => left_at !== null
+
 /** Returns the member, unless they have left. */
 export const unlessLeft = (found: Option.Option<MemberRow>): Option.Option<MemberRow> =>
-  Option.filter(found, ({ left_at }) => left_at === null)
+  Option.filter(found, (member) => !hasLeft(member))
 
 /** The roles of members who can have API keys (contract §4.2). */
 export const key_roles: ReadonlyArray<Role> = ["owner", "admin"]
@@ -116,7 +119,7 @@ interface LoadedForChange {
   readonly other: Option.Option<MemberRow>
 }
 
-const isOwner = ({ left_at, role }: MemberRow): boolean => role === "owner" && left_at === null
+const isOwner = (member: MemberRow): boolean => member.role === "owner" && !hasLeft(member)
 
 /** Changes the role of a member, or marks them as having left, and revokes their keys if they may not hold any afterward. */
 export const change = resultFunction(
@@ -128,7 +131,7 @@ export const change = resultFunction(
     const row = yield* Result.fromOption(unlessLeft(found), () => new MemberNotFound())
     const changed = { ...row, ...set }
     const result = toMember(changed)
-    const mayKeep = changed.left_at === null && mayHoldKeys(changed.role)
+    const mayKeep = !hasLeft(changed) && mayHoldKeys(changed.role)
     const lost = mayKeep ? [] : keys.filter((key) => key.created_by === row.id && key.revoked_at === null)
     const changes = Changes.all(
       MemberRows.update(row, set),

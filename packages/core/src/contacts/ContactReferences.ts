@@ -3,7 +3,7 @@
  * number of contacts, then resolved for each.
  */
 import { Effect, Result, Schema } from "effect"
-import { type MemberRow, MemberRows } from "../accounts/Members.ts"
+import { hasLeft, type MemberRow, MemberRows } from "../accounts/Members.ts"
 import { accepts, type ContactField, ContactFieldRows } from "../catalog/ContactFields.ts"
 import { type Tag, TagRows, toTag } from "../catalog/Tags.ts"
 import { CurrentActor } from "../kernel/Actor.ts"
@@ -121,7 +121,7 @@ export const makeLoadReferences = Effect.gen(function*() {
       tags: tag_ids.length > 0 ? rows.findMany(TagRows, organization_id, tag_ids) : Effect.succeed([])
     }, reads > 1 ? concurrently : {})
     const references: References = {
-      owners: new Map(owners.filter(({ left_at }) => left_at === null).map((row) => [row.id, row])),
+      owners: new Map(owners.filter((owner) => !hasLeft(owner)).map((row) => [row.id, row])),
       fields: new Map(fields.map((field) => [field.id, field])),
       tags: tags.map(toTag)
     }

@@ -7,7 +7,7 @@
  */
 import { Clock, Context, DateTime, Duration, Effect, Layer, Option, Schema, type Scope, Stream } from "effect"
 import { CurrentActor } from "../kernel/Actor.ts"
-import { EventId, type OrganizationId } from "../kernel/Ids.ts"
+import { EventId, nil, type OrganizationId } from "../kernel/Ids.ts"
 import { operation } from "../kernel/Operations.ts"
 import { type CursorInvalid, Cursors } from "../kernel/Page.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
@@ -67,7 +67,7 @@ export interface StreamedPart {
 /** The position before the first event of every store. */
 const beginning = {
   commit: "0",
-  id: EventId.make("00000000-0000-0000-0000-000000000000"),
+  id: EventId.make(nil),
   created_at: DateTime.makeUnsafe("0001-01-01T00:00:00.000Z")
 }
 

@@ -7,7 +7,7 @@
  */
 import { Array, Context, DateTime, Duration, Effect, Exit, Layer, Metric, Option, Result, Schema } from "effect"
 import { ChannelRows } from "../catalog/Channels.ts"
-import { ChannelId, OrganizationId } from "../kernel/Ids.ts"
+import { ChannelId, nil, OrganizationId } from "../kernel/Ids.ts"
 import { callbacks_age, callbacks_waiting } from "../kernel/Metrics.ts"
 import { pauseAfter, schedules } from "../kernel/Retries.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
@@ -50,7 +50,7 @@ export const CallbackRows = Changes.removable(
 )
 
 /** The organization of bodies without a connected channel. All of them take turns as one organization. */
-export const no_organization = OrganizationId.make("00000000-0000-0000-0000-000000000000")
+export const no_organization = OrganizationId.make(nil)
 
 /** A body that one process has claimed until its lease ends. */
 export interface ClaimedCallback extends StoredCallback {

@@ -69,6 +69,9 @@ export type WebhookReplayId = typeof WebhookReplayId.Type
 export const WebhookId = uuid("WebhookId")
 export type WebhookId = typeof WebhookId.Type
 
+/** The nil UUID, which is lower than every ID of a row. */
+export const nil = "00000000-0000-0000-0000-000000000000"
+
 /** Returns the UUID (version 5) of a text within an organization: the same text always gives the same UUID. */
 export const uuidOf = (organization_id: OrganizationId, text: string): string => v5(text, organization_id)
 

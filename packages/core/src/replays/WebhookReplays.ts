@@ -10,7 +10,7 @@ import type { Attempt } from "../deliveries/WebhookAttempt.ts"
 import * as Outcome from "../deliveries/WebhookOutcome.ts"
 import { CurrentActor } from "../kernel/Actor.ts"
 import { concurrently } from "../kernel/Concurrency.ts"
-import { type OrganizationId, WebhookId, WebhookReplayId } from "../kernel/Ids.ts"
+import { nil, type OrganizationId, WebhookId, WebhookReplayId } from "../kernel/Ids.ts"
 import { traced } from "../kernel/Traces.ts"
 import {
   healthy,
@@ -42,9 +42,6 @@ export * from "./WebhookReplay.ts"
 
 /** How long a replay waits after a failed attempt, unless the webhook is paused for longer. */
 const pause_min = Duration.seconds(30)
-
-/** The ID before that of every event. */
-const nil = "00000000-0000-0000-0000-000000000000"
 
 interface Loaded {
   readonly replay: Option.Option<WebhookReplayRow>

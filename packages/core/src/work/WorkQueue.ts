@@ -93,6 +93,9 @@ export interface Backlog {
   readonly oldest_due_at: Timestamp | null
 }
 
+/** Returns the counts of a kind without items. */
+export const emptyBacklog = (kind: string): Backlog => ({ kind, due: 0, later: 0, leased: 0, oldest_due_at: null })
+
 /** The length of a lease: 60 seconds. Every attempt has a shorter timeout. */
 export const LeaseTime = Context.Reference<Duration.Duration>("@messaging-crm/core/WorkQueue/LeaseTime", {
   defaultValue: () => Duration.seconds(60)

@@ -2,7 +2,7 @@
 import { type AccountIds, ChannelAccounts, type ChannelToken } from "@messaging-crm/core/ChannelAccounts"
 import { ChannelHolds, isPause } from "@messaging-crm/core/ChannelHolds"
 import { type Channel, Channels, type ChannelType, type ConnectChannel } from "@messaging-crm/core/Channels"
-import { ChannelId } from "@messaging-crm/core/Ids"
+import { ChannelId, nil } from "@messaging-crm/core/Ids"
 import { AccountCheck } from "@messaging-crm/provider-cloud/AccountCheck"
 import { CloudAccounts } from "@messaging-crm/provider-cloud/CloudAccounts"
 import { accountIdsOf, accountOf } from "@messaging-crm/provider-cloud/StoredAccounts"
@@ -28,7 +28,7 @@ const candidate = (
   { phone_messaging_business_account_id, type }: Pick<ConnectChannel, "phone_messaging_business_account_id" | "type">,
   account_ids: AccountIds,
   token: ChannelToken,
-  channel_id = ChannelId.make("00000000-0000-7000-8000-000000000000")
+  channel_id = ChannelId.make(nil)
 ) =>
   accountOf({
     channel_id,
