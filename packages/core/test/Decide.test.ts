@@ -1,9 +1,11 @@
-/** Failed commits: the retries, their number, and the outcome of the operation. */
+/** Calls of operations, and failed commits: the retries, their number, and the outcome of the operation. */
 import { assert, describe, it } from "@effect/vitest"
+import { CurrentActor } from "@messaging-crm/core/Actor"
 import * as Changes from "@messaging-crm/core/Changes"
 import type { RaisedEvent } from "@messaging-crm/core/Changes"
 import { Commit, type CommitFailure, Conflict, KeyUsed, LeaseLost, Unconfirmed } from "@messaging-crm/core/Commit"
 import { Decide, type LoadAndDecide } from "@messaging-crm/core/Decide"
+import type { EncodedResponse, Respond } from "@messaging-crm/core/Idempotency"
 import { EventId, Ids, OrganizationId, TagId } from "@messaging-crm/core/Ids"
 import { conflicts as conflict_count } from "@messaging-crm/core/Metrics"
 import { Secrets } from "@messaging-crm/core/Secrets"
@@ -96,6 +98,41 @@ const defectOf = <A, E>(exit: Exit.Exit<A, E>): unknown =>
   Exit.isFailure(exit) && Cause.hasDies(exit.cause) ? Cause.squash(exit.cause) : null
 
 const conflicts = (count: number) => Array.from({ length: count }, () => new Conflict())
+
+describe("an operation", () => {
+  /** Returns an operation with this input. */
+  const returning = (...input: ReadonlyArray<string>): LoadAndDecide<null, { readonly id: string }, never, never> => ({
+    load: Effect.succeed(null),
+    decide: () => Result.succeed({ result: { id: input.join(" ") }, changes: Changes.none })
+  })
+  const respond: Respond<{ readonly id: string }, EncodedResponse> = {
+    encode: ({ id }) => Effect.succeed({ status: 200, body: id }),
+    record: null
+  }
+
+  it.effect("returns the response to a call with a respond, whatever its parameters", () => {
+    const { layer } = scene()
+    return Effect.gen(function*() {
+      const { write } = yield* Decide
+      const withDefault = write("tags.create", function*(one: string, other: string = "default") {
+        yield* Effect.void
+        return returning(one, other)
+      })
+      const withRest = write("tags.create", function*(...all: ReadonlyArray<string>) {
+        yield* Effect.void
+        return returning(...all)
+      })
+      const results = [yield* withDefault("a"), yield* withDefault("a", "b"), yield* withRest("a", "b", "c")]
+      assert.deepStrictEqual(results.map(({ id }) => id), ["a default", "a b", "a b c"])
+      const responses = [
+        yield* withDefault("a", undefined, respond),
+        yield* withDefault("a", "b", respond),
+        yield* withRest("a", "b", "c", respond)
+      ]
+      assert.deepStrictEqual(responses.map(({ body }) => body), ["a default", "a b", "a b c"])
+    }).pipe(Effect.provideService(CurrentActor, { organization_id: ours, member_id: null }), Effect.provide(layer))
+  })
+})
 
 describe("a commit in conflict", () => {
   it.effect("is tried again with what is then stored", () => {

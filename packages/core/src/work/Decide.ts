@@ -7,7 +7,7 @@
  * 3. `Commit` applies the changes atomically if no row that they depend on has
  *    changed. Otherwise it fails with `Conflict`, and all three steps run again.
  */
-import { Context, DateTime, Effect, Layer, Result } from "effect"
+import { Context, DateTime, Effect, Layer, Predicate, Result } from "effect"
 import { type Actor, CurrentActor, RequestId } from "../kernel/Actor.ts"
 import { Ids, type OrganizationId } from "../kernel/Ids.ts"
 import { type AuditedOperation, operation, rulesOf } from "../kernel/Operations.ts"
@@ -202,7 +202,17 @@ const makeLoadDecideCommit = Effect.gen(function*() {
 type AnyDefinition = (
   ...input: ReadonlyArray<unknown>
 ) => Effect.fn.Return<LoadAndDecide<unknown, Resource, unknown, CurrentActor>, unknown, CurrentActor>
-type AnyRespond = Respond<Resource, unknown> | undefined
+type AnyRespond = Respond<Resource, unknown>
+
+/** Returns whether the last value of a call is its `respond`: input is data, so it has no function `encode`. */
+const isRespond = (value: unknown): value is AnyRespond =>
+  Predicate.hasProperty(value, "encode") && Predicate.isFunction(value.encode)
+
+/** Splits the values of a call into its input and the `respond` that can follow it. */
+const splitCall = (values: ReadonlyArray<unknown>) => {
+  const last = values.at(-1)
+  return isRespond(last) ? { input: values.slice(0, -1), respond: last } : { input: values, respond: undefined }
+}
 
 /** The ways to write. One instance serves the whole process, because its operations share the semaphores for retries. */
 export class Decide extends Context.Service<Decide, {
@@ -212,10 +222,9 @@ export class Decide extends Context.Service<Decide, {
    * the result's ID, unless an operator's command changes nothing. After 50
    * conflicts, or after the time of its request (`WriteTime.ts`), the call fails with `ConcurrentChanges`.
    *
-   * With a `respond` after the parameters of `define`, which have no defaults, the call returns the response instead. The
-   * response is encoded once, and committed under the request's idempotency key if it has one. If the organization's storage
-   * budget is used up, such a request fails with `StorageExhausted` and loads nothing, unless it is a part of one that has
-   * begun (`IdempotentParts.ts`).
+   * With a `respond` after its input, the call returns the response instead. The response is encoded once, and committed
+   * under the request's idempotency key if it has one. If the organization's storage budget is used up, such a request
+   * fails with `StorageExhausted` and loads nothing, unless it is a part of one that has begun (`IdempotentParts.ts`).
    */
   readonly write: <
     Input extends ReadonlyArray<unknown>,
@@ -278,8 +287,8 @@ export class Decide extends Context.Service<Decide, {
 
       const write = (name: AuditedOperation, define: AnyDefinition) =>
         operation(name)(function*(...values: ReadonlyArray<unknown>) {
-          // `define` ignores the `respond` that follows its parameters.
-          return yield* runAudited(name, yield* define(...values), values[define.length] as AnyRespond)
+          const { input, respond } = splitCall(values)
+          return yield* runAudited(name, yield* define(...input), respond)
         })
 
       return Decide.of({
