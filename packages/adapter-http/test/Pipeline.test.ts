@@ -279,6 +279,7 @@ describe("queries", () => {
         ["/v1/contacts?page_size=0", "page_size"],
         ["/v1/contacts?page_size=101", "page_size"],
         ["/v1/contacts?page_size=1.5", "page_size"],
+        ["/v1/contacts?page_size=05", "page_size"],
         ["/v1/contacts?page_size=%2B5", "page_size"],
         ["/v1/contacts?cursor=forged", "cursor"],
         [`/v1/contacts?cursor=${"x".repeat(2049)}`, "cursor"]
@@ -289,7 +290,9 @@ describe("queries", () => {
       assert.strictEqual(code(response), "invalid_input", path)
       assert.strictEqual(param(response), where)
     }
-    assert.strictEqual((await service.request("GET", "/v1/contacts?cursor=", { key })).status, 200)
+    for (const query of ["cursor=", "page_size=1", "page_size=100"]) {
+      assert.strictEqual((await service.request("GET", `/v1/contacts?${query}`, { key })).status, 200, query)
+    }
   })
 })
 

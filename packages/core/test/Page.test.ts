@@ -1,15 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { OrganizationId } from "@messaging-crm/core/Ids"
-import {
-  type CursorInvalid,
-  Cursors,
-  fitting,
-  type Found,
-  PageSize,
-  type Position,
-  withoutStop
-} from "@messaging-crm/core/Page"
+import { type CursorInvalid, Cursors, fitting, type Found, type Position, withoutStop } from "@messaging-crm/core/Page"
 import { RootKeys, Secrets } from "@messaging-crm/core/Secrets"
 import { Arbitrary, DateTime, Effect, Layer, Redacted, Schema } from "effect"
 
@@ -215,8 +207,4 @@ describe("a cursor", () => {
       assert.isFalse(yield* under([young, old])(isRejected({ cursor })))
       assert.isTrue(yield* under([young])(isRejected({ cursor })))
     }).pipe(as(ours)))
-})
-
-it("a page has 1 to 100 rows", () => {
-  assert.deepStrictEqual([0, 1, 50, 100, 101, 1.5].map(Schema.is(PageSize)), [false, true, true, true, false, false])
 })

@@ -1,5 +1,4 @@
 import { limits } from "@messaging-crm/core/Limits"
-import { PageSize } from "@messaging-crm/core/Page"
 import { text } from "@messaging-crm/core/Text"
 import { Schema, SchemaGetter } from "effect"
 
@@ -15,26 +14,25 @@ export const List = <S extends Schema.Top>(resource: S) =>
     })
   })
 
-/** Schema for `cursor`: opaque, at most 2048 characters; empty counts as absent. */
+/** Schema for `cursor`, which is opaque. An empty one counts as absent. */
 export const cursor = Schema.optionalKey(
   text({ min: 0, max: limits.cursor_chars_max }).annotate({
     description: "The `next_cursor` of the previous page."
   })
 )
 
-/** Schema for `page_size`: 1 to 100, 50 when it is absent. */
-export const page_size = Schema.optionalKey(
+/** Schema for an integer of a query, without a sign and without leading zeros. */
+export const queryInteger = (minimum: number, maximum: number) =>
   Schema.String.check(
-    Schema.isPattern(/^[1-9][0-9]{0,2}$/, {
-      expected: `an integer from ${limits.page_size_min} to ${limits.page_size_max}`
-    })
+    Schema.isPattern(/^(0|[1-9][0-9]{0,8})$/, { expected: `an integer from ${minimum} to ${maximum}` })
   ).pipe(
-    Schema.decodeTo(PageSize, {
+    Schema.decodeTo(Schema.Int.check(Schema.isBetween({ minimum, maximum })), {
       decode: SchemaGetter.transform(Number),
       encode: SchemaGetter.transform(String)
     })
   )
-)
+
+export const page_size = Schema.optionalKey(queryInteger(limits.page_size_min, limits.page_size_max))
 
 /** Returns the page that a query asks for. An empty cursor counts as absent. */
 export const paging = (query: { readonly cursor?: string; readonly page_size?: number }) => ({

@@ -34,6 +34,9 @@ export const withUnseen = (message: string, value: string): string => {
   return count === 0 ? message : named(count)
 }
 
+/** Returns a number for readers, with commas between thousands. */
+export const grouped = (number: number): string => number.toLocaleString("en")
+
 /** The maximum size of a body, for readers. */
 export const body_max = `${limits.body_bytes_max / 1024} KiB`
 
@@ -149,7 +152,7 @@ export const requestProcessing = text(
 
 export const bodyTooLarge = text(
   "body_too_large",
-  `The body exceeds ${body_max} (${limits.body_bytes_max.toLocaleString("en")} bytes). Send less data in one request.`
+  `The body exceeds ${body_max} (${grouped(limits.body_bytes_max)} bytes). Send less data in one request.`
 )
 
 export const unsupportedMediaType = text(

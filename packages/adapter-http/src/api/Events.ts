@@ -3,9 +3,9 @@ import { EventId } from "@messaging-crm/core/Ids"
 import { limits } from "@messaging-crm/core/Limits"
 import { text } from "@messaging-crm/core/Text"
 import { QueryTime } from "@messaging-crm/core/Timestamps"
-import { Schema, SchemaGetter } from "effect"
+import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { cursor, List, page_size, Single } from "./Envelope.ts"
+import { cursor, List, page_size, queryInteger, Single } from "./Envelope.ts"
 import * as Errors from "./Errors.ts"
 import { eventOf } from "./EventExamples.ts"
 import * as Examples from "./Examples.ts"
@@ -31,19 +31,9 @@ const after = Schema.optionalKey(
 )
 
 const wait = Schema.optionalKey(
-  Schema.String.check(
-    Schema.isPattern(/^([0-9]|[12][0-9]|30)$/, {
-      expected: `an integer from 0 to ${limits.follow_wait_seconds_max}`
-    })
-  ).pipe(
-    Schema.decodeTo(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: limits.follow_wait_seconds_max })), {
-      decode: SchemaGetter.transform(Number),
-      encode: SchemaGetter.transform(String)
-    }),
-    Schema.annotateEncoded({
-      description: "Seconds for which an empty page with `after` waits for the next events."
-    })
-  )
+  queryInteger(0, limits.follow_wait_seconds_max).pipe(Schema.annotateEncoded({
+    description: "Seconds for which an empty page with `after` waits for the next events."
+  }))
 )
 
 const last_event_id = Schema.optionalKey(

@@ -1,4 +1,5 @@
 import { ConversationId, MessageId } from "@messaging-crm/core/Ids"
+import { limits } from "@messaging-crm/core/Limits"
 import { LinkedMessage } from "@messaging-crm/core/Messages"
 import { Send, SendMessage } from "@messaging-crm/core/Sends"
 import { Record } from "effect"
@@ -25,7 +26,8 @@ export class MessagesGroup extends HttpApiGroup.make("messages")
         OpenApi.annotations({
           identifier: "listMessages",
           summary: "List messages",
-          description: "Returns the messages of a conversation, newest first, up to 50 per page."
+          description:
+            `Returns the messages of a conversation, newest first, up to ${limits.page_size_default} per page.`
         })
       )
       .annotate(Examples.Example, {
@@ -61,7 +63,13 @@ export class MessagesGroup extends HttpApiGroup.make("messages")
           identifier: "sendMessage",
           summary: "Send a message",
           description:
-            "Sends a text within 24 hours of the contact's last message, or, on phone_messaging channels, an approved template at any time. A text has at most 4,096 characters on phone_messaging channels, 2,000 on page_messaging, and 1,000 bytes of UTF-8 on photo_social channels. The response is a queued send; poll its status with `getSend`."
+            `Sends a text within 24 hours of the contact's last message, or, on phone_messaging channels, an approved template at any time. A text has at most ${
+              Texts.grouped(limits.message_text_chars_max)
+            } characters on phone_messaging channels, ${
+              Texts.grouped(limits.page_messaging_text_chars_max)
+            } on page_messaging, and ${
+              Texts.grouped(limits.photo_social_text_bytes_max)
+            } bytes of UTF-8 on photo_social channels. The response is a queued send; poll its status with \`getSend\`.`
         })
       )
       .annotate(Examples.Example, {

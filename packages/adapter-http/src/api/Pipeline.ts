@@ -109,7 +109,7 @@ export class Authentication extends HttpApiMiddleware.Service<Authentication, {
   error: [Errors.Unauthorized, Errors.Forbidden, Errors.TooManyRequests, Errors.InternalError]
 }) {}
 
-/** Reads the body and requires JSON of at most 64 KiB. */
+/** Reads the body and requires JSON within the size limit. */
 export class JsonBody extends HttpApiMiddleware.Service<JsonBody, {
   provides: RequestBody
 }>()("@messaging-crm/adapter-http/api/Pipeline/JsonBody", {

@@ -1,4 +1,5 @@
 import { WebhookDeliveryId, WebhookId } from "@messaging-crm/core/Ids"
+import { limits } from "@messaging-crm/core/Limits"
 import { WebhookDelivery } from "@messaging-crm/core/WebhookDeliveries"
 import { ReplayWebhook, WebhookReplay } from "@messaging-crm/core/WebhookReplays"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
@@ -22,7 +23,8 @@ export class WebhookDeliveriesGroup extends HttpApiGroup.make("webhook_deliverie
         OpenApi.annotations({
           identifier: "listWebhookDeliveries",
           summary: "List deliveries",
-          description: "Returns the 100 most recent deliveries of the webhook, newest first. They are kept for 30 days."
+          description:
+            `Returns the ${limits.webhook_list_size} most recent deliveries of the webhook, newest first. They are kept for 30 days.`
         })
       )
       .annotate(Examples.Example, { response: Examples.all(WebhookExamples.delivery) }),

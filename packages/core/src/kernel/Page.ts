@@ -49,11 +49,6 @@ export type ListOptions<Filters extends object> = Partial<Filters> & {
   readonly page_size: number
 }
 
-/** Schema for `page_size`: 1 to 100. */
-export const PageSize = Schema.Int.check(
-  Schema.isBetween({ minimum: limits.page_size_min, maximum: limits.page_size_max })
-)
-
 /** The content of a cursor: the list, the digest of its organization and filters, and the texts of the position. */
 const Cursor = Schema.fromJsonString(
   Schema.TupleWithRest(Schema.Tuple([Schema.String, Schema.String]), [Schema.String])
