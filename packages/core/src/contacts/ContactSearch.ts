@@ -105,7 +105,6 @@ const phonesOf = ({ primary_phone }: Searched) => primary_phone === null ? [] : 
 const separator = "X"
 
 /**
-/**
  * Returns the text that `query` is searched in: name, phone in each spelling, email, company and
  * names on the networks, as they are searched, and separated so that no term matches across two.
  */
