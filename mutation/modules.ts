@@ -340,7 +340,7 @@ const declared: Readonly<Record<string, Declared>> = {
     tests: [
       "provider-cloud/test/{Deliver,SendRequests,ErrorCodes,GraphClient,AuthenticationTemplates,KnownPitfalls}.test.ts",
       "provider-cloud/test/{Ingress,CallbackProcessor,MediaLoader,Profiles,StoredAccounts,AccountCheck}.test.ts",
-      "provider-cloud/test/{PersonIds,PausedChannels,PrivateAddresses,conformance}.test.ts",
+      "provider-cloud/test/{CloudAccounts,PersonIds,PausedChannels,PrivateAddresses,conformance}.test.ts",
       ...callback_tests
     ]
   },

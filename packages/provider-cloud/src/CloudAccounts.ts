@@ -105,10 +105,13 @@ export const readSetting = (json: Redacted.Redacted) =>
 /** Returns whether an account is on WhatsApp. Only such an account has templates. */
 export const isWhatsApp = (account: CloudAccount): account is WhatsAppAccount => account.type === "phone_messaging"
 
-/** Returns the accounts of a setting. */
-export const fromSetting = ({ apps, channels = [] }: typeof CloudAccountsSetting.Type): CloudAccounts["Service"] => {
+/** Returns the accounts of a setting that are used. */
+export const fromSetting = (
+  { apps, channels = [] }: typeof CloudAccountsSetting.Type,
+  isUsed: (account: CloudAccount) => Effect.Effect<boolean> = () => Effect.succeed(true)
+): CloudAccounts["Service"] => {
   const findWhere = <A extends CloudAccount>(holds: (account: CloudAccount) => account is A) =>
-    Effect.sync(() => Option.fromUndefinedOr(channels.find(holds)))
+    Effect.findFirst(channels.filter(holds), isUsed)
   const findFirst = (holds: (account: CloudAccount) => boolean) =>
     findWhere((account): account is CloudAccount => holds(account))
 
@@ -128,8 +131,12 @@ export const fromSetting = ({ apps, channels = [] }: typeof CloudAccountsSetting
 /**
  * Port: where apps and accounts are read.
  *
+ * **Contract** (checked by `provider-cloud/test/CloudAccounts.test.ts`)
+ *
+ * - `apps` returns every app whose callbacks are accepted.
  * - `accountOfChannel` returns the account of a channel, or none if the channel is not connected to the network.
- * - `accountOfBusinessAccount` returns an account whose token may read the business account's templates.
+ * - `accountOfBusinessAccount` returns an account whose token may read the business account's templates, or none if there is
+ *   no such account.
  * - `accountOfKey` returns the account of a callback, if it belongs to the app whose
  *   secret signed the callback. An app must not send events for another app's channels.
  * - `channelOfKey` returns the channel of that account, even if its token cannot be decrypted.

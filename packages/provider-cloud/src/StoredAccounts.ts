@@ -37,22 +37,17 @@ export const accountOf = (stored: Omit<OpenedAccount, "token_set_at">): CloudAcc
   }
 }
 
+/** Returns the stored account, or else that of the setting. It is looked up first: if it is stored meanwhile, it is found then. */
 const orElse = <A, B extends A, E>(
-  found: Effect.Effect<Option.Option<B>, E>,
-  otherwise: Effect.Effect<Option.Option<A>, E>
+  stored: Effect.Effect<Option.Option<B>, E>,
+  given: Effect.Effect<Option.Option<A>, E>
 ): Effect.Effect<Option.Option<A>, E> =>
-  Effect.flatMap(found, (account) => Option.isSome(account) ? Effect.succeed(account) : otherwise)
+  Effect.flatMap(given, (otherwise) => Effect.map(stored, Option.orElse(() => otherwise)))
 
 const make = Effect.fnUntraced(function*(json: Redacted.Redacted) {
-  const given = fromSetting(yield* readSetting(json))
   const stored = yield* ChannelAccounts
-
-  /** An account in the JSON is ignored once another one is stored for its channel. */
-  const unlessStored = Effect.fnUntraced(function*(found: Option.Option<CloudAccount>) {
-    if (Option.isNone(found)) return found
-    const own = yield* stored.open(found.value.channel_id)
-    return Option.filter(found, () => Option.isNone(own))
-  })
+  const isUsed = ({ channel_id }: CloudAccount) => Effect.map(stored.find(channel_id), Option.isNone)
+  const given = fromSetting(yield* readSetting(json), isUsed)
 
   return CloudAccounts.of({
     apps: given.apps,
@@ -72,7 +67,7 @@ const make = Effect.fnUntraced(function*(json: Redacted.Redacted) {
           stored.openByAccount(key.type, key.id),
           (found) => Option.filter(Option.map(found, accountOf), (account) => account.app_id === app_id)
         ),
-        Effect.flatMap(given.accountOfKey(app_id, key), unlessStored)
+        given.accountOfKey(app_id, key)
       ),
     channelOfKey: (app_id, key) =>
       orElse(stored.channelOf(key.type, { account_id: key.id, app_id }), given.channelOfKey(app_id, key))
@@ -80,7 +75,7 @@ const make = Effect.fnUntraced(function*(json: Redacted.Redacted) {
 })
 
 /**
- * Layer for the stored accounts, and for apps from JSON. An account in the JSON is used if none is stored for its channel.
- * Invalid JSON prevents the startup.
+ * Layer for the stored accounts, and for apps from JSON. An account in the JSON is used only while none is stored for its
+ * channel. Invalid JSON prevents the startup.
  */
 export const layer = (json: Redacted.Redacted) => Layer.effect(CloudAccounts, make(json))
