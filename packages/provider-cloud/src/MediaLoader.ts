@@ -35,9 +35,17 @@ const links_max = 3
 const linkFailed = (error: CallError) =>
   error._tag === "Rejected" && gone_codes.has(error.reported.code) ? new FileAbsent() : new FileUnavailable()
 
-/** Port: loads the files of received messages. */
+/**
+ * Port: loads the files of received messages.
+ *
+ * **Contract** (checked by `provider-cloud/test/MediaLoader.test.ts`)
+ *
+ * - A file is requested when its stream is read.
+ * - A file that the network does not have any more, that is larger than the limit, or whose links have expired is
+ *   `FileAbsent`. A host that is busy or broken, and a file that does not arrive in time, is `FileUnavailable`.
+ * - The account's token is sent to the network and to its links, and never to an address in a callback.
+ */
 export class MediaLoader extends Context.Service<MediaLoader, {
-  /** The bytes of a file, which is requested when the stream is read. `FileAbsent` for one that is larger than the limit. */
   readonly load: (account: CloudAccount, file: FileReference) => FileStream
 }>()("@messaging-crm/provider-cloud/MediaLoader") {
   static readonly layer = Layer.effect(

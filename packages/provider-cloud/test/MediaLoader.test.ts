@@ -1,17 +1,18 @@
-/** The requests for files, and the files that are too large or unavailable. */
+/** The requests for files, and the files that are absent or unavailable. */
 import { assert, it } from "@effect/vitest"
-import { Downloads } from "@messaging-crm/core/Downloads"
+import { type Download, Downloads } from "@messaging-crm/core/Downloads"
 import { limits } from "@messaging-crm/core/Limits"
 import { MediaLoader } from "@messaging-crm/provider-cloud/MediaLoader"
-import { Effect, Layer, Stream } from "effect"
+import { Effect, Fiber, Layer, Stream } from "effect"
 import { HttpClient, HttpClientResponse } from "effect/http"
+import { TestClock } from "effect/testing"
 import { account } from "./Account.ts"
 
 /** Loads a file from a network that has links to it, and from a host that responds to requests for it. */
 const load = (
   file: Parameters<MediaLoader["Service"]["load"]>[1],
   link: object,
-  download: { readonly status?: number; readonly byte_size?: number | null }
+  download: Partial<Download>
 ) => {
   const requests: Array<readonly [url: string, headers: object]> = []
   const client = HttpClient.make((request) => Effect.succeed(HttpClientResponse.fromWeb(request, Response.json(link))))
@@ -25,7 +26,11 @@ const load = (
   const layer = MediaLoader.layer.pipe(
     Layer.provide([Layer.succeed(HttpClient.HttpClient, client), Layer.succeed(Downloads, downloads)])
   )
-  return MediaLoader.use((loader) => Stream.runCollect(loader.load(account, file))).pipe(
+  return MediaLoader.use((loader) => {
+    const bytes = loader.load(account, file)
+    assert.lengthOf(requests, 0)
+    return Stream.runCollect(bytes)
+  }).pipe(
     Effect.match({ onFailure: ({ _tag }) => _tag, onSuccess: (chunks) => chunks.length === 1 ? "loaded" : "empty" }),
     Effect.map((outcome) => ({ outcome, requests })),
     Effect.provide(layer)
@@ -63,4 +68,23 @@ it.effect("a host that is busy or broken is unavailable, and any other status me
       const { outcome, requests } = yield* load({ media_id: "1" }, { url }, { status })
       assert.deepStrictEqual([outcome, requests.length], ["FileAbsent", 3], String(status))
     }
+  }))
+
+it.effect("a file that the network does not have any more is absent, and an error of another kind is not", () =>
+  Effect.gen(function*() {
+    for (
+      const [code, outcome] of [[33, "FileAbsent"], [100, "FileAbsent"], [131052, "FileAbsent"], [4, "FileUnavailable"]]
+    ) {
+      const refused = yield* load({ media_id: "1" }, { error: { code, message: "" } }, {})
+      assert.deepStrictEqual([refused.outcome, refused.requests.length], [outcome, 0], String(code))
+    }
+  }))
+
+it.effect("a file that does not arrive within 30 s is unavailable", () =>
+  Effect.gen(function*() {
+    const loading = yield* Effect.forkChild(load({ url }, {}, { bytes: Stream.never }), { startImmediately: true })
+    yield* TestClock.adjust("29999 millis")
+    assert.isUndefined(loading.pollUnsafe())
+    yield* TestClock.adjust("1 millis")
+    assert.strictEqual((yield* Fiber.join(loading)).outcome, "FileUnavailable")
   }))
