@@ -7,6 +7,7 @@ import { Effect, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import { execFile } from "node:child_process"
 import { readFileSync } from "node:fs"
+import { stripVTControlCharacters } from "node:util"
 import * as Client from "../packages/adapter-postgres/src/database/Client.ts"
 import { type Change, changed, changesOf } from "./sql.ts"
 import { printSurvivor } from "./survivors.ts"
@@ -40,7 +41,8 @@ const runTests = (names: string): Promise<string | undefined> =>
       { env, maxBuffer: 100_000_000, timeout: 300_000 },
       (error, out) => {
         if (error === null) return resolve(undefined)
-        resolve(error.killed ? "Timeout" : /\b(Test|Hook) timed out in .*/.exec(out)?.[0] ?? "A test failed.")
+        const reason = /\b(Test|Hook) timed out in .*/.exec(out) ?? /FAIL\b.*/.exec(stripVTControlCharacters(out))
+        resolve(error.killed ? "Timeout" : reason?.[0] ?? "A test failed.")
       }
     )
   })
