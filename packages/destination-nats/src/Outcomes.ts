@@ -15,7 +15,7 @@ const fail = (failure_code: WebhookRequestFailed["failure_code"]) =>
 export const stored = ({ duplicate, seq, stream }: PubAck): Effect.Effect<WebhookResponse> =>
   respond(200, JSON.stringify({ stream, seq, duplicate }))
 
-/** The statuses of JetStream are those of HTTP. */
+/** Returns the status of an error of JetStream, whose statuses are those of HTTP. A 410 would disable the webhook. */
 const errorStatus = (status: number): number => status >= 400 && status <= 599 && status !== 410 ? status : 500
 
 /** Returns the outcome of a failed attempt. The event may have been stored, so a later attempt has the same ID. */

@@ -6,10 +6,16 @@ import { type WebhookRequest, WebhookRequestFailed, type WebhookTransport } from
 // ---------------------------------------------------------------- data
 
 /**
- * A destination for the webhooks whose URL has its protocol.
+ * Port: a destination for the webhooks whose URL has its protocol.
  *
- * An event is published at least once: `post` returns a status from 200 to 299 only after the destination has stored the
- * event. Attempts of an event have the same `webhook-id`, so that the destination or its readers can discard duplicates.
+ * **Contract** (checked by `destination-nats/test/Outcomes.test.ts` and `destination-nats/nats/JetStream.test.ts`)
+ *
+ * - `post` returns a status from 200 to 299 only after the destination has stored the event, so that each event is published
+ *   at least once. Attempts of an event have the same `webhook-id`, by which the destination or its readers can discard
+ *   duplicates.
+ * - `post` returns 410 only to disable the webhook.
+ * - `post` ends within 15 seconds.
+ *
  * The schedule, health, replays, and retries are those of every webhook.
  */
 export interface Destination {
@@ -17,7 +23,6 @@ export interface Destination {
   readonly protocol: string
   /** Returns why a webhook cannot have this URL, as a sentence; null if it can. */
   readonly rejectionOf: (url: string) => string | null
-  /** Ends within 15 seconds, as the `post` of a `WebhookTransport` does. */
   readonly post: WebhookTransport["Service"]["post"]
 }
 
