@@ -53,17 +53,7 @@ it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
       const changes = Changes.all(
         TagRows.insert({ id: TagId.make(yield* Fixtures.uuid), name: "tag", color: "red", name_key: "tag" }),
         ContactRows.update({ id, version: 1 }, { city: "Bonn" }),
-        {
-          response: {
-            key,
-            fingerprint: "f".repeat(64),
-            status: 200,
-            body: "1",
-            sealed: false,
-            request_id: "r",
-            created_at: Fixtures.noon
-          }
-        }
+        { response: { ...Fixtures.idempotencyRecord, key } }
       )
       const killed = <A, E, R>(write: Effect.Effect<A, E, R>) =>
         whileHeld(id, (pid) =>

@@ -33,7 +33,7 @@ it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
       const requests = (name: string, run: typeof update | typeof createTag | typeof createWebhook) => {
         const request = (crm: Process, index: number) =>
           Context.get(crm, Idempotency).once(
-            { key: IdempotencyKey.make(`${name} key`), fingerprint: "f".repeat(64), request_id: `${index}` },
+            { ...Fixtures.keyedRequest, key: IdempotencyKey.make(`${name} key`), request_id: `${index}` },
             (record) => run(crm, index, { encode, record })
           )
         return actor(ours)(Effect.all(
@@ -64,7 +64,7 @@ it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
       const writing = yield* whileHeld(id, (pid) =>
         Effect.gen(function*() {
           const request = Context.get(crm, Idempotency).once(
-            { key: IdempotencyKey.make("a lucky one's key"), fingerprint: "f".repeat(64), request_id: "r" },
+            { ...Fixtures.keyedRequest, key: IdempotencyKey.make("a lucky one's key") },
             (record) =>
               Context.get(crm, Contacts).addNote(id, AddNote.make({ text: "once" }), undefined, { encode, record })
           )

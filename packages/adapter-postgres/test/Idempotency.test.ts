@@ -1,9 +1,8 @@
 import { assert, it } from "@effect/vitest"
 import * as Fixtures from "@messaging-crm/conformance/Fixtures"
 import { CurrentActor } from "@messaging-crm/core/Actor"
-import type { RecordedResponse } from "@messaging-crm/core/Changes"
 import { Commit } from "@messaging-crm/core/Commit"
-import { Idempotency, IdempotencyKey } from "@messaging-crm/core/Idempotency"
+import { Idempotency } from "@messaging-crm/core/Idempotency"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
 import { CreateTag, Tags } from "@messaging-crm/core/Tags"
 import { Context, Deferred, Effect, Fiber } from "effect"
@@ -11,21 +10,10 @@ import { SqlClient } from "effect/sql"
 import * as Processes from "./Processes.ts"
 import { waiterFor, whileOpen } from "./Sessions.ts"
 
-const key = IdempotencyKey.make("12345678")
-const fingerprint = "f".repeat(64)
-
 const encode = (response: unknown) => Effect.succeed({ status: 201, body: JSON.stringify(response) })
 
 /** The record of a request that another process carries out. */
-const record: RecordedResponse = {
-  key,
-  fingerprint,
-  status: 201,
-  body: "theirs",
-  sealed: false,
-  request_id: "theirs",
-  created_at: Fixtures.noon
-}
+const record = { ...Fixtures.idempotencyRecord, body: "theirs", request_id: "theirs" }
 
 /** A request with the key, to another process. */
 const request = Effect.fnUntraced(function*(organization_id: OrganizationId) {
@@ -34,7 +22,7 @@ const request = Effect.fnUntraced(function*(organization_id: OrganizationId) {
   const input = CreateTag.make({ name: "New", color: "red" })
   const outcome = yield* Effect.provideService(
     once(
-      { key, fingerprint, request_id: "ours" },
+      { ...Fixtures.keyedRequest, request_id: "ours" },
       (record) => Context.get(process, Tags).create(input, { encode, record })
     ),
     CurrentActor,

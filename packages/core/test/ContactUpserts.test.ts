@@ -9,7 +9,7 @@ import { Contacts, CreateContact } from "@messaging-crm/core/Contacts"
 import { ContactUpserts, people_at_once, UpsertContacts } from "@messaging-crm/core/ContactUpserts"
 import * as Crm from "@messaging-crm/core/Crm"
 import { Decide } from "@messaging-crm/core/Decide"
-import { IdempotencyConflict, IdempotencyKey, RequestProcessing } from "@messaging-crm/core/Idempotency"
+import { IdempotencyConflict, RequestProcessing } from "@messaging-crm/core/Idempotency"
 import { IdempotentParts } from "@messaging-crm/core/IdempotentParts"
 import { Ids } from "@messaging-crm/core/Ids"
 import { limits } from "@messaging-crm/core/Limits"
@@ -64,11 +64,9 @@ const encode = (results: ReadonlyArray<Result.Result<{ readonly outcome: string 
   return Effect.succeed({ status: 200, body: JSON.stringify(shown) })
 }
 
-const request = { key: IdempotencyKey.make("customers-1"), fingerprint: "f".repeat(64), request_id: "r-1" }
-
 const upserted = Effect.gen(function*() {
   const { body } = yield* ContactUpserts.use(({ upsertAndRespond }) =>
-    upsertAndRespond(input, { encode, record: request })
+    upsertAndRespond(input, { encode, record: Fixtures.keyedRequest })
   )
   return JSON.parse(body)
 })
@@ -138,7 +136,7 @@ it.effect("an organization that upserts many contacts lets another take its turn
         ContactUpserts.use(({ upsertAndRespond }) => {
           const contacts = Array.from({ length: count }, (_, index) => ({ primary_email: `${index}@shop.example` }))
           const upserts = Schema.decodeSync(UpsertContacts)({ match: "primary_email", contacts })
-          return upsertAndRespond(upserts, { encode, record: request })
+          return upsertAndRespond(upserts, { encode, record: Fixtures.keyedRequest })
         }).pipe(Effect.provideService(CurrentActor, { organization_id, member_id: null }), Effect.forkChild)
       yield* upsert(many, limits.upsert_contacts_max)
       const first = yield* Effect.replicateEffect(Queue.take(started), people_at_once)

@@ -187,7 +187,7 @@ it.effect("stores a secret response encrypted, and replays the same bytes", () =
     const key = IdempotencyKey.make("create-webhook-1")
     const once = Idempotency.use((idempotency) =>
       idempotency.once(
-        { key, fingerprint: "f".repeat(64), request_id: "r-1" },
+        { ...Fixtures.keyedRequest, key },
         (record) => Webhooks.use((webhooks) => webhooks.create(input, { encode, record }))
       )
     ).pipe(Effect.provideService(CurrentActor, { organization_id, member_id: null }))

@@ -124,7 +124,7 @@ export const writes: Readonly<Record<string, Effect.Effect<unknown, unknown, Ser
     const encode = () => Effect.succeed({ status: 200, body: "{}" })
     const input = UpdateContact.make({ city: "Bonn" })
     return yield* idempotency.once(
-      { key: IdempotencyKey.make("a-new-key"), fingerprint: "f".repeat(64), request_id: "r" },
+      { ...Fixtures.keyedRequest, key: IdempotencyKey.make("a-new-key") },
       (record) => Contacts.use((contacts) => contacts.update(contact, input, undefined, { encode, record }))
     )
   }),

@@ -1,15 +1,20 @@
-/** Records of requests that have an idempotency key. */
+/** Requests that have an idempotency key, and their records. */
 import type { RecordedResponse } from "@messaging-crm/core/Changes"
-import { IdempotencyKey } from "@messaging-crm/core/Idempotency"
+import { IdempotencyKey, type KeyedRequest } from "@messaging-crm/core/Idempotency"
 import { noon } from "./Base.ts"
 
-/** The record of a request that has an idempotency key. */
-export const idempotencyRecord = {
+/** A request with an idempotency key. */
+export const keyedRequest: KeyedRequest = {
   key: IdempotencyKey.make("a-key-of-ours"),
   fingerprint: "f".repeat(64),
+  request_id: "r-1"
+}
+
+/** The record of such a request. */
+export const idempotencyRecord = {
+  ...keyedRequest,
   status: 201,
   body: "{}",
   sealed: false,
-  request_id: "r-1",
   created_at: noon
 } satisfies RecordedResponse

@@ -37,7 +37,7 @@ const upsertUnderKey = Effect.gen(function*() {
   const upserts = yield* ContactUpserts
   return yield* Idempotency.use((idempotency) =>
     idempotency.once(
-      { key: shared_key, fingerprint: "f".repeat(64), request_id: "r-1" },
+      { ...Fixtures.keyedRequest, key: shared_key },
       (record) => upserts.upsertAndRespond(upsert, { encode, record })
     )
   )

@@ -15,7 +15,6 @@ import {
   createTag,
   type Encoded,
   encoded,
-  key,
   keyless,
   makeScene,
   request,
@@ -117,7 +116,7 @@ const failures = (it: Scene.It) => {
       // If the response cannot be encoded, the operation's effect is not committed.
       const broken = yield* Effect.exit(as(Idempotency.use((idempotency) =>
         idempotency.once(
-          { key, fingerprint: "f".repeat(64), request_id: "r-1" },
+          Fixtures.keyedRequest,
           (record) => createTag()({ encode: () => Effect.die("bug"), record })
         )
       )))

@@ -7,18 +7,12 @@ import { jsonText } from "../Arbitraries.ts"
 import * as Fixtures from "../Fixtures.ts"
 import { afterNoon, type It, type Options } from "../Fixtures.ts"
 
-const key = IdempotencyKey.make("a-key-of-ours")
-
-const record = (body: string) => ({
-  fingerprint: "f".repeat(64),
-  status: 201,
-  body,
-  sealed: true,
-  request_id: "r-1"
-})
+const { key } = Fixtures.keyedRequest
 
 const write = (organization_id: OrganizationId, key: IdempotencyKey, body: string, created_at = Fixtures.noon) =>
-  Fixtures.mustCommit(organization_id, { response: { ...record(body), key, created_at } })
+  Fixtures.mustCommit(organization_id, {
+    response: { ...Fixtures.idempotencyRecord, key, body, sealed: true, created_at }
+  })
 
 export const portTests = (it: It, { runs }: Options) => {
   it.effect.prop(
@@ -31,7 +25,7 @@ export const portTests = (it: It, { runs }: Options) => {
         yield* write(ours, key, body)
         const stored = Option.getOrThrow(yield* store.find(ours, key))
         assert.strictEqual(stored.body, body)
-        assert.strictEqual(stored.fingerprint, record(body).fingerprint)
+        assert.strictEqual(stored.fingerprint, Fixtures.keyedRequest.fingerprint)
         assert.strictEqual(stored.status, 201)
         assert.isTrue(stored.sealed)
         assert.strictEqual(stored.request_id, "r-1")

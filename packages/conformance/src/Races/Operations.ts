@@ -30,6 +30,7 @@ import { WebhookDispatch } from "@messaging-crm/core/WebhookDispatch"
 import { ReplayWebhook, WebhookReplays } from "@messaging-crm/core/WebhookReplays"
 import { UpdateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
 import { DateTime, Effect, Option, Result, Schema } from "effect"
+import * as Fixtures from "../Fixtures.ts"
 import { greetingWith } from "../Provider.ts"
 import { newPhone, phone, type RaceScene, type Requirements, respelled } from "./RaceScene.ts"
 
@@ -113,7 +114,7 @@ const underKey = <E extends { readonly _tag: string }, R>(
   Effect.map(
     Idempotency.use((idempotency) =>
       idempotency.once(
-        { key, fingerprint: "f".repeat(64), request_id: "r-1" },
+        { ...Fixtures.keyedRequest, key },
         (record) => run({ record, encode: () => Effect.succeed({ status: 201, body: "1" }) })
       )
     ),

@@ -27,15 +27,7 @@ const write = Effect.gen(function*() {
   `
   const { commit } = yield* Commit
   yield* commit(organization_id, {
-    response: {
-      key,
-      fingerprint: "f".repeat(64),
-      status: 201,
-      body: "{}",
-      sealed: false,
-      request_id: "first",
-      created_at: Fixtures.noon
-    }
+    response: { ...Fixtures.idempotencyRecord, key, request_id: "first" }
   })
   yield* sql`ALTER SYSTEM SET synchronous_standby_names = 'away'`
 })

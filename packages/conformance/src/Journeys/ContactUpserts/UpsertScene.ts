@@ -26,10 +26,10 @@ export const makeScene = Effect.gen(function*() {
   const create = (fields: object) =>
     as(Contacts.use((contacts) => contacts.create(Schema.decodeUnknownSync(CreateContact)(fields))))
   /** Sends a request under a key, as the API does. */
-  const request = (key: string, contacts: ReadonlyArray<unknown>, fingerprint = "f".repeat(64)) =>
+  const request = (key: string, contacts: ReadonlyArray<unknown>, fingerprint = Fixtures.keyedRequest.fingerprint) =>
     as(Idempotency.use((idempotency) =>
       idempotency.once(
-        { key: IdempotencyKey.make(key), fingerprint, request_id: "r" },
+        { ...Fixtures.keyedRequest, key: IdempotencyKey.make(key), fingerprint },
         (record) =>
           ContactUpserts.use((upserts) =>
             upserts.upsertAndRespond(decode({ match: "primary_email", contacts }), {

@@ -4,7 +4,6 @@ import { AddNote, Contacts, UpdateContact } from "@messaging-crm/core/Contacts"
 import {
   type EncodedResponse,
   Idempotency,
-  IdempotencyKey,
   IdempotencyStore,
   type KeyedRequest,
   type Respond
@@ -15,7 +14,7 @@ import { CreateTag, TagRows, Tags, toTag } from "@messaging-crm/core/Tags"
 import { Effect } from "effect"
 import * as Fixtures from "../../Fixtures.ts"
 
-export const key = IdempotencyKey.make("a-key-of-ours")
+export const { key } = Fixtures.keyedRequest
 
 export const encoded = (status: number, value: unknown) => ({ status, body: JSON.stringify(value) })
 
@@ -33,7 +32,7 @@ type Responding<E, R> = (respond: Encoded) => Effect.Effect<EncodedResponse, E, 
 export const request = <E, R>(operation: Responding<E, R>, fields: Partial<KeyedRequest> = {}) =>
   Idempotency.use((idempotency) =>
     idempotency.once(
-      { key, fingerprint: "f".repeat(64), request_id: "r-1", ...fields },
+      { ...Fixtures.keyedRequest, ...fields },
       (record) => operation({ encode, record })
     )
   )

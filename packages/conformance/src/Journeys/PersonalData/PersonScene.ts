@@ -46,7 +46,7 @@ const updateWithKey = (id: ContactId) => {
   const update = UpdateContact.make({ first_name, last_name, primary_email, notes })
   return Idempotency.use((idempotency) =>
     idempotency.once(
-      { key, fingerprint: "f".repeat(64), request_id: "request" },
+      { ...Fixtures.keyedRequest, key },
       (record) =>
         Contacts.use((contacts) =>
           contacts.update(id, update, undefined, {
