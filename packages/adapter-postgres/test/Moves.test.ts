@@ -14,8 +14,9 @@ import { TestClock } from "effect/testing"
 import { makeShared, type SharedScene } from "../../conformance/src/Isolation/SharedScene.ts"
 import { audited } from "../../conformance/src/Isolation/Writes.ts"
 import * as MovedTables from "../src/moves/MovedTables.ts"
+import * as Moves from "../src/moves/Moves.ts"
 import * as MovesScene from "./MovesScene.ts"
-import { waiterFor, whileOpen } from "./Sessions.ts"
+import { waiterFor, whileLocked, whileOpen } from "./Sessions.ts"
 
 /** Runs every operation that writes. Some fail, because an earlier one has removed what they change. */
 const writeAll = (scene: SharedScene) =>
@@ -126,6 +127,28 @@ it.layer(MovesScene.source, { timeout: "5 minutes" })("the move of an organizati
       assert.strictEqual(first, "it waits")
       yield* Fiber.join(closing)
       assert.isTrue(Exit.isFailure(yield* Effect.exit(write)))
+    }))
+
+  it.effect("rejects a writer that began before the organization was closed, and waited until it was", () =>
+    Effect.gen(function*() {
+      const organization_id = yield* Fixtures.organization
+      yield* Fixtures.tag(organization_id, "VIP")
+      const sql = yield* SqlClient.SqlClient
+      const { transfer } = yield* MovesScene.transferOf(organization_id)
+      yield* Steps.receive(transfer, "old")
+      yield* Steps.track(transfer, "new")
+      yield* Steps.drain(transfer)
+      const write = sql`UPDATE tags SET color = 'blue' WHERE organization_id = ${organization_id}`
+      const writer = yield* whileLocked(
+        sql`organizations WHERE id = ${organization_id}`,
+        Effect.fnUntraced(function*(pid) {
+          const writer = yield* Effect.forkChild(sql.withTransaction(write))
+          yield* waiterFor(pid)
+          yield* Moves.asMover(transfer.run, Moves.setState(transfer.run, "closed"))
+          return writer
+        })
+      )
+      assert.isTrue(Exit.isFailure(yield* Fiber.await(writer)))
     }))
 
   it.effect("keeps the order of events, and the cursors of followers", () =>
