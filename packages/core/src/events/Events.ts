@@ -3,8 +3,8 @@
  *
  * An event is one of the changes of the operation that it reports, so it exists
  * if and only if that operation is committed. Its bytes are fixed there, and every
- * attempt posts the same bytes. The commit adds one delivery for each active
- * webhook that subscribes to it. Every event is kept for 30 days, even without a delivery.
+ * attempt posts the same bytes. The commit adds one item of work for the event, from which a worker adds a delivery for
+ * each active webhook that subscribes to it. Every event is kept for 30 days, even without a delivery.
  */
 import { Context, DateTime, Effect, Layer, type Option, Schema, String } from "effect"
 import { CurrentActor } from "../kernel/Actor.ts"
