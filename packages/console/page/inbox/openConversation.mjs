@@ -24,14 +24,22 @@ export const isOpen = (id) =>
   id === state.conversation?.id || id === state.conversation?.contact.id || isContactShown(id)
 
 /**
+ * Returns whether a contact was read before the shown one was changed.
+ *
+ * @param {Contact | null | undefined} contact
+ */
+const isOutdated = (contact) =>
+  contact?.id === state.contact?.id && (contact?.updated_at ?? "") < (state.contact?.updated_at ?? "")
+
+/**
  * Changes the state if a conversation or a contact is still open. Every response about it must change the state with
- * this function, because another one can be opened before the response arrives.
+ * this function, because another one can be opened before the response arrives, and an earlier response can arrive later.
  *
  * @param {string} id The ID of the conversation or of the contact.
  * @param {Parameters<typeof updateState>[0]} change
  */
 export const updateIfOpen = (id, change) => {
-  if (isOpen(id)) updateState(change)
+  if (isOpen(id)) updateState(isOutdated(change?.contact) ? { ...change, contact: state.contact } : change)
 }
 
 const noThread = { messages: [], olderCursor: null, unsent: [], composerError: null, contact: null }

@@ -190,6 +190,18 @@ it("a note stays in its field until it is added, and a note for another contact 
   assert.strictEqual(note.value, "A note on Ben")
 })
 
+it("a read of the contact that began before a note was added, and ends after it, keeps the note", async () => {
+  const at = (second: number) => ({ updated_at: `2026-01-01T00:00:0${second}.000Z` })
+  void open.openThread(anna.conversation as never)
+  await vi.advanceTimersByTimeAsync(100)
+  const reads = calls.splice(0)
+  submitNote({ value: "new" })
+  await respond({ ...anna.contact, notes: "new", ...at(1) })
+  for (const read of reads) read.respond({ ...anna.contact, data: [], next_cursor: null, ...at(0) })
+  await vi.advanceTimersByTimeAsync(100)
+  assert.strictEqual(state.contact?.notes, "new")
+})
+
 it("a change of the contact is shown in another conversation of the same contact", async () => {
   const other = { ...anna.conversation, id: "another conversation of Anna" }
   submitNote({ value: "new" })
